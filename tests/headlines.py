@@ -9,7 +9,7 @@ of `gate`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias
@@ -30,11 +30,11 @@ from sealegs.benchmarks.multiview.methods import Outcome
 from sealegs.benchmarks.multiview.published import Pick
 from sealegs.benchmarks.rgb import added as rgb
 from sealegs.benchmarks.rgb.selection import Ability, Setting
+from sealegs.files.record_index import Index, index_of
 from sealegs.harness.folder import Run
-from sealegs.harness.folder.run import ScoredLine
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.registry import benchmark_class
-from sealegs.types import RunSpec, Sample, Score, Status, Summary, Tag
+from sealegs.types import Record, RunSpec, Sample, Score, Status, Summary, Tag
 from triplets import triplet
 
 Rng: TypeAlias = np.random.Generator
@@ -400,10 +400,14 @@ class DrawnRun(Run):
         self.layout = benchmark_class(benchmark).layout.of_run(self.spec, self.summary)
         self._scores = scores
 
-    def scores(self) -> Iterator[ScoredLine]:
-        for each in self._scores:
-            inputs = INPUTS[self.spec.benchmark]
-            yield ScoredLine(Sample(id=each.sample_id, group=each.group, tags=each.tags, inputs=inputs), each)
+    @cached_property
+    def columns(self) -> Index:
+        return index_of(self.path, map(self._record, self._scores))
+
+    def _record(self, score: Score) -> Record[msgspec.Raw]:
+        inputs = INPUTS[self.spec.benchmark]
+        sample = Sample(id=score.sample_id, group=score.group, tags=score.tags, inputs=inputs)
+        return Record(sample=sample, answers=(), score=score)
 
 
 RGB_INPUTS: dict[str, Any] = {

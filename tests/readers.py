@@ -197,7 +197,7 @@ def run_parts(path: Path) -> Any:
     run = Run(path.parent)
     samples = run.samples()
     return (
-        run.spec, run.summary, list(run.records()), list(run.scores()), samples.select(search="a"),
+        run.spec, run.summary, list(run.records()), samples.select(search="a"),
         [samples.record(row) for row in range(len(samples))], run.failures(), run.agreement(), run.marks(),
         (run.headlines, run.coverages) if run.spec.benchmark in benchmark_names() else None,
     )  # fmt: skip

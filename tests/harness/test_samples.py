@@ -107,7 +107,7 @@ def test_a_broken_line_is_named(line: bytes, problem: str, tmp_path: Path) -> No
     run = store(tmp_path / "run", [record(0), record(1)])
     with (run.path / "records.jsonl").open("ab") as file:
         file.write(line)
-    for read in (run.samples, lambda: list(run.records()), lambda: list(run.scores())):
+    for read in (run.samples, lambda: list(run.records())):
         with pytest.raises(DataError, match=problem):
             read()
 

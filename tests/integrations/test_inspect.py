@@ -10,6 +10,7 @@ import os
 import re
 import subprocess
 import zlib
+from inspect import getsource
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -245,16 +246,31 @@ def test_an_exported_run_has_repeats_as_epochs_errors_usage_and_words(evaluated:
     assert all(sample["messages"][-1] == sample["answer"] for sample in judged)
 
 
-READ = """
+def values_of(run: Any) -> dict[str, dict[str, float | None]]:
+    """The values of each sample by its name."""
+    columns = run.columns
+    return {
+        sample: {
+            name: None if values[row] != values[row] else float(values[row])
+            for name, values in columns.values.items()
+            if columns.measured[name][row]
+        }
+        for row, sample in enumerate(columns.ids)
+    }
+
+
+READ = f"""
 import sys, msgspec
+from typing import Any
+{getsource(values_of)}
 from sealegs.analysis.comparison import compare
 from sealegs.analysis.others import load_results
 [run] = load_results(sys.argv[1])
-values = {line.score.sample_id: line.score.values for line in run.scores()}
-groups = {line.score.sample_id: line.score.group for line in run.scores()}
-units = {metric.name: metric.unit for metric in run.layout.metrics}
+groups = dict(zip(run.columns.ids, run.columns.groups))
+units = {{metric.name: metric.unit for metric in run.layout.metrics}}
 same = compare(sys.argv[1], sys.argv[2]).differences
-sys.stdout.buffer.write(msgspec.json.encode([values, groups, units, [each.difference for each in same]]))
+found = [values_of(run), groups, units, [each.difference for each in same]]
+sys.stdout.buffer.write(msgspec.json.encode(found))
 """
 
 
@@ -282,4 +298,4 @@ def test_logs_of_own_tasks_are_compared_by_sample(evaluated: Evaluated, tmp_path
     assert "share" in units.values()
     assert [each for each in differences if each] == []
     [run] = load_results(dumped)
-    assert {line.score.sample_id: line.score.values for line in run.scores()} == found
+    assert values_of(run) == found

@@ -109,8 +109,7 @@ def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunV
         return list(names)
     scopes: list[dict[str, Tag]] = [{}]
     for tag in tags:
-        by_run = [{score.tags[tag] for score in run.scores if tag in score.tags} for run in values]
-        common = sorted(set.intersection(*by_run), key=tag_order)
+        common = sorted(set.intersection(*(run.tags_of(tag) for run in values)), key=tag_order)
         if not 0 < len(common) <= MOST_DIFFERENCE_ROWS:
             available = list(_tags(values[0]))
             hint = "" if tag in available else suggestion(tag, available)
@@ -157,9 +156,8 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
 
 def _tags(values: RunValues) -> dict[str, list[str]]:
     """The tags of a run's samples, each with its values in order."""
-    names = dict.fromkeys(tag for score in values.scores for tag in score.tags)
-    by_tag = {name: {score.tags[name] for score in values.scores if name in score.tags} for name in names}
-    return {name: [str(each) for each in sorted(tags, key=tag_order)] for name, tags in by_tag.items()}
+    names = values.columns.tags
+    return {name: [str(each) for each in sorted(values.tags_of(name), key=tag_order)] for name in names}
 
 
 # The samples of two runs
@@ -195,9 +193,9 @@ def paired(
     not. What recorded answers do not state is unknown, and no difference.
     """
     first, second = runs
-    positions = {score.sample_id: row for row, score in enumerate(second.scores)}
-    common = [row for row, score in enumerate(first.scores) if score.sample_id in positions]
-    others = [positions[first.scores[row].sample_id] for row in common]
+    positions = {name: row for row, name in enumerate(second.ids)}
+    common = [(row, positions[name]) for row, name in enumerate(first.ids) if name in positions]
+    rows, others = np.array(common, dtype=np.intp).reshape(-1, 2).T
     changes = _changes(first.run, second.run)
     allowed = _options(first.run, "in_samples" if same_settings else "asking")
     reasons = [
@@ -205,31 +203,31 @@ def paired(
         for name, words in changes.items()
         if not name.startswith(VISIBLE_IN_SAMPLES) and name not in allowed
     ]
-    if unlike := _unlike(first, second, common, others):
+    if unlike := _unlike(first, second, rows, others):
         reasons = [unlike, *changes.values()]
     if reasons:
         raise UsageError(
             f"{names[0]} (A) and {names[1]} (B) were asked differently: {'; '.join(dict.fromkeys(reasons))}. "
             "Compare runs over the same data with the same settings."
         )
-    rows = np.array(common, dtype=np.intp), np.array(others, dtype=np.intp)
-    return RunPair(names, runs, rows, list(changes.values()))
+    return RunPair(names, runs, (rows, others), list(changes.values()))
 
 
-def _unlike(first: RunValues, second: RunValues, common: Sequence[int], others: Sequence[int]) -> str:
+def _unlike(first: RunValues, second: RunValues, rows: NDArray[np.intp], others: NDArray[np.intp]) -> str:
     """Which of the samples in both runs do not ask the same, in words; empty where all do."""
-    if not common:
+    if not len(rows):
         return "they have no sample in common"
     benchmark = benchmark_class(first.run.spec.benchmark)
+    differ = first.columns.inputs[rows] != second.columns.inputs[others]
     unlike = [
-        first.scores[row].sample_id
-        for row, other in zip(common, others, strict=True)
+        first.ids[row]
+        for row, other in zip(rows[differ], others[differ], strict=True)
         if first.fingerprints[row] != second.fingerprints[other]
     ]
     if not unlike:
         return ""
     more = ", …" if len(unlike) > MOST_LISTED else ""
-    shared = nouns(len(common), f"shared {benchmark.layout.counted[0]}")
+    shared = nouns(len(rows), f"shared {benchmark.layout.counted[0]}")
     return f"{len(unlike):,} of {shared} ask different things: {', '.join(unlike[:MOST_LISTED])}{more}"
 
 
@@ -284,7 +282,7 @@ def unknown_settings(name: str, run: Run) -> list[str]:
 
 def sizes_note(pair: RunPair) -> list[str]:
     """How many samples two runs have in common, where one has others."""
-    sizes, common = [len(run.scores) for run in pair.runs], len(pair.rows[0])
+    sizes, common = [len(run.ids) for run in pair.runs], len(pair.rows[0])
     if sizes == [common, common]:
         return []
     shared = nouns(common, f"shared {pair.runs[0].layout.counted[0]}")
@@ -300,7 +298,7 @@ def excluded(pair: RunPair, sides: tuple[Values, Values]) -> tuple[NDArray[np.bo
     if depends == "answers":
         unlike = sides[0].answered != sides[1].answered
     elif depends == "samples":
-        unlike[:] = {score.sample_id for score in first.scores} != {each.sample_id for each in second.scores}
+        unlike[:] = set(first.ids) != set(second.ids)
     elif depends:
         before, after = (_lowest(run, rows, depends) for run, rows in zip(pair.runs, pair.rows, strict=True))
         unlike[:] = [a != b for a, b in zip(before, after, strict=True)]
@@ -310,10 +308,12 @@ def excluded(pair: RunPair, sides: tuple[Values, Values]) -> tuple[NDArray[np.bo
 
 def _lowest(of_run: RunValues, rows: NDArray[np.intp], tag: str) -> list[Tag | None]:
     """For some samples: the lowest value of a tag in the group and language of each."""
-    families = [(score.group, score.tags.get("lang")) for score in of_run.scores]
+    nowhere: list[Tag | None] = [None] * len(of_run.ids)
+    languages, values = (of_run.columns.tags.get(name, nowhere) for name in ("lang", tag))
+    families = list(zip(of_run.columns.groups, languages, strict=True))
     lowest: dict[tuple[str, Tag | None], Tag] = {}
-    for family, score in zip(families, of_run.scores, strict=True):
-        if (value := score.tags.get(tag)) is not None:
+    for family, value in zip(families, values, strict=True):
+        if value is not None:
             lowest[family] = min(lowest.get(family, value), value, key=tag_order)
     return [lowest.get(families[row]) for row in rows]
 

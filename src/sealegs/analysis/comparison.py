@@ -287,10 +287,7 @@ def _terms(side: Values) -> list[combined.Term]:
 def _pair_coverage(first: Values, second: Values) -> float:
     """What of the requests behind a difference was answered: of a pair, as much as of its weaker side."""
     both = first.in_scope & second.in_scope
-    sides = [
-        zip(side.answered[both].tolist(), side.asked[both].tolist(), strict=True) for side in (first, second)
-    ]
-    return pair_coverage(zip(*sides, strict=True))
+    return pair_coverage(*(np.stack([side.answered, side.asked], axis=1)[both] for side in (first, second)))
 
 
 def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:

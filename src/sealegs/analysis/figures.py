@@ -173,17 +173,22 @@ def difference(
             if before is not None and after is not None:
                 pairs.append((row[first], after - before))
     figure = _over_groups(members, entered, pairs, unit, partial(paired_test, unit=unit))
-    return replace(figure, coverage=pair_coverage(requests))
+    by_pair = np.array(requests, dtype=np.intp).reshape(-1, 2, 2)
+    return replace(figure, coverage=pair_coverage(by_pair[:, 0], by_pair[:, 1]))
 
 
-def pair_coverage(pairs: Iterable[tuple[Requests, Requests]]) -> float:
-    """What of pairs was answered: Σ (nₐ + n_b) · min(answeredₐ/nₐ, answered_b/n_b) / Σ (nₐ + n_b)."""
-    covered = total = 0.0
-    for (first, of_first), (second, of_second) in pairs:
-        if of_first and of_second:
-            total += of_first + of_second
-            covered += (of_first + of_second) * min(first / of_first, second / of_second)
-    return covered / total if total else 0.0
+def pair_coverage(first: NDArray[np.intp], second: NDArray[np.intp]) -> float:
+    """What of pairs was answered: Σ (nₐ + n_b) · min(answeredₐ/nₐ, answered_b/n_b) / Σ (nₐ + n_b).
+
+    Each side has a row for each pair: requests answered and asked.
+    """
+    both = (first[:, 1] > 0) & (second[:, 1] > 0)
+    if not both.any():
+        return 0.0
+    (a, of_a), (b, of_b) = first[both].T, second[both].T
+    weights = of_a + of_b
+    covered = np.cumsum(weights * np.minimum(a / of_a, b / of_b))
+    return float(covered[-1] / weights.sum())
 
 
 def changes(scores: Iterable[Score], metric: str, tag: str, *, unit: Unit) -> dict[Tag, Figure]:

@@ -46,13 +46,18 @@ class Spread(NamedTuple):
 
 def group_of(score: Score) -> Group:
     """A score's links, where it has any, else its group: scores with the same links are one group."""
-    return tuple(sorted(set(score.links))) if score.links else score.group
+    return units_or_group(score.group, score.links)
+
+
+def units_or_group(group: str, links: Iterable[str]) -> Group:
+    return tuple(sorted(set(links))) or group
 
 
 def numbered(groups: Iterable[Group]) -> tuple[NDArray[np.intp], Links | None]:
     """The number of each group from 0 on, and the links; None where no two groups share a unit."""
-    numbers: dict[Group, int] = {}
-    groups_by_number = np.array([numbers.setdefault(group, len(numbers)) for group in groups], dtype=np.intp)
+    listed = list(groups)
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(listed))}
+    groups_by_number = np.array([*map(numbers.__getitem__, listed)], dtype=np.intp)
     if not any(isinstance(group, tuple) for group in numbers):
         return groups_by_number, None
     units: dict[Hashable, int] = {}

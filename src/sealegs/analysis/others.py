@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated
 
@@ -18,15 +19,16 @@ from sealegs.analysis.links import numbered
 from sealegs.errors import UsageError, listed
 from sealegs.files.others.reading import has_other_results, read_other_results
 from sealegs.files.others.values import OtherResults, OtherSample
+from sealegs.files.record_index import Index, index_of
 from sealegs.harness.benchmark import Benchmark
 from sealegs.harness.folder import Run
-from sealegs.harness.folder.run import Figures, ScoredLine
+from sealegs.harness.folder.run import Figures
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.registry import benchmark_class, benchmark_names
 from sealegs.options import ASKING
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import Better, Metric, declaration
-from sealegs.types import Figure, RunSpec, Sample, Score, Unit
+from sealegs.types import Figure, Record, RunSpec, Sample, Score, Unit
 
 
 class Others(Benchmark):
@@ -59,11 +61,12 @@ class OtherRun(Run):
         scores = [_score(each) for each in self._samples]
         self.summary = Figures({metric.name: _figure(scores, metric) for metric in metrics})
 
-    def scores(self) -> Iterator[ScoredLine]:
-        for each in self._samples:
-            score = _score(each)
-            inputs = msgspec.Raw(msgspec.json.encode({"asked": each.asked}))
-            yield ScoredLine(Sample(id=each.id, group=each.group, tags=score.tags, inputs=inputs), score)
+    @cached_property
+    def columns(self) -> Index:
+        return index_of(self.path, map(_record, self._samples))
+
+    def inputs(self) -> Iterator[dict[str, str]]:
+        return ({"asked": sample.asked} for sample in self._samples)
 
 
 def load_results(*sources: Run | str | Path, better: Better | None = None, single: bool = False) -> list[Run]:
@@ -135,6 +138,12 @@ def _score(sample: OtherSample) -> Score:
         values={name: _mean(sample, name) for name in sample.values},
         statuses={status: count for status, count in counts.items() if count}, answered=sample.ok,
     )  # fmt: skip
+
+
+def _record(sample: OtherSample) -> Record[msgspec.Raw]:
+    score, asked = _score(sample), msgspec.Raw(msgspec.json.encode(sample.asked))
+    stored = Sample(id=sample.id, group=sample.group, tags=score.tags, inputs=asked)
+    return Record(sample=stored, answers=(), score=score)
 
 
 def _figure(scores: Sequence[Score], metric: Metric) -> Figure:

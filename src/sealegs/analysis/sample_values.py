@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from math import isclose
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +11,13 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from sealegs.analysis.links import group_of, independent_groups
-from sealegs.errors import DataError, UsageError
-from sealegs.files.jsonfile import NOT_JSON
-from sealegs.harness.benchmark import inputs_type
+from sealegs.analysis.links import independent_groups, units_or_group
+from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
 from sealegs.harness.inputs import fingerprint
 from sealegs.harness.registry import benchmark_class
 from sealegs.page.metrics import Metric, declaration, scope_name, scope_of
-from sealegs.types import Figure, Score, Tag
+from sealegs.types import Figure, Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,26 +75,14 @@ class RunValues:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.scores: list[Score] = []
-        self.fingerprints: list[Any] = []
-        """What each sample asks, made short."""
-        benchmark = benchmark_class(run.spec.benchmark)
         self.layout = run.layout
-        decode_inputs = msgspec.json.Decoder(inputs_type(benchmark)).decode
-        for record in run.scores():
-            self.scores.append(msgspec.structs.replace(record.score, detail=None))
-            try:
-                self.fingerprints.append(fingerprint(decode_inputs(record.sample.inputs)))
-            except NOT_JSON as error:
-                where = f"sample '{record.sample.id}'"
-                raise DataError(run.path / "records.jsonl", f"its inputs: {error}.", where=where) from None
-        self.metrics = {name for score in self.scores for name in score.values}
+        self.columns = run.columns
+        self.ids = self.columns.ids
+        self.metrics = set(self.columns.values)
         """Every metric that samples have, without scopes."""
-        self._groups = np.empty(len(self.scores), dtype=object)
-        self._groups[:] = [group_of(score) for score in self.scores]
+        self._groups = np.empty(len(self.ids), dtype=object)
+        self._groups[:] = list(map(units_or_group, self.columns.groups, self.columns.links))
         self._by_name: dict[str, Values] = {}
-        self._requests: dict[str, NDArray[np.intp]] = {}
-        """How many requests of each sample were answered and asked, by the subject that they were for."""
 
     def __getitem__(self, name: str) -> Values:
         """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`.
@@ -112,13 +99,12 @@ class RunValues:
         if metric is None:
             raise UsageError(f"'{name}' cannot be compared: the benchmark does not declare it, nor its unit.")
         own_name, scope = split_name(name, self.metrics)
-        in_scope = np.array(
-            [own_name in each.values and _matches(each.tags, scope) for each in self.scores], dtype=bool
-        )
+        in_scope = self.columns.measured.get(own_name, np.zeros(len(self.ids), dtype=bool))
+        for tag, wanted in scope.items():
+            in_scope = in_scope & (self._tag(tag) == wanted)
 
         def column(name: str) -> NDArray[np.float64]:
-            values = np.array([score.values.get(name) for score in self.scores], dtype=float)
-            return np.where(in_scope, values, np.nan)
+            return np.where(in_scope, self.columns.values.get(name, np.nan), np.nan)
 
         values = column(own_name)
         decisive = column(metric.ratio_to) if metric.ratio_to else values
@@ -128,15 +114,13 @@ class RunValues:
         if figure is not None and figure.value is None:
             values = np.full_like(values, np.nan)
         subject = own_name.partition("@")[2]
-        if subject not in self._requests:
-            requests = [_requests(score, subject) for score in self.scores]
-            self._requests[subject] = np.array(requests, dtype=np.intp).reshape(-1, 2).T
-        answered, asked = np.where([decided, in_scope], self._requests[subject], 0)
+        whole = (self.columns.answered, self.columns.asked)
+        answered, asked = np.where([decided, in_scope], self.columns.requests.get(subject, whole), 0)
         counted = int(answered.sum()) / int(asked.sum()) if asked.any() else 0.0
         return Values(
             values=values,
             groups=self._groups,
-            parts=self._parts(metric.mean_over),
+            parts=self._tag(metric.mean_over),
             in_scope=in_scope,
             about=decided if metric.ratio_to else in_scope,
             answered=answered,
@@ -146,9 +130,19 @@ class RunValues:
             coverage=figure.coverage if figure and in_scope.any() else counted,
         )
 
-    def _parts(self, tag: str) -> NDArray[np.object_]:
-        """The part of each sample in a mean over a tag; one part where there is no tag."""
-        return np.array([str(score.tags.get(tag)) if tag else "" for score in self.scores], dtype=object)
+    def _tag(self, tag: str) -> NDArray[np.object_]:
+        """The value of a tag in each sample, as text; all alike without a tag."""
+        values = self.columns.tags.get(tag, [None] * len(self.ids)) if tag else [""] * len(self.ids)
+        return np.array(list(map(str, values)), dtype=object)
+
+    def tags_of(self, tag: str) -> set[Tag]:
+        """The values of a tag that samples have."""
+        return {value for value in self.columns.tags.get(tag, ()) if value is not None}
+
+    @cached_property
+    def fingerprints(self) -> list[Any]:
+        """What each sample asks, made short. Read where the inputs of two runs are not the same bytes."""
+        return list(map(fingerprint, self.run.inputs()))
 
     def figure(self, name: str) -> Figure | None:
         """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""
@@ -167,17 +161,6 @@ class RunValues:
         if figure is None or figure.value is None or mean is None:
             return True
         return isclose(figure.value, mean, rel_tol=1e-9, abs_tol=1e-12)
-
-
-def _matches(tags: Mapping[str, Tag], scope: Mapping[str, str]) -> bool:
-    return not scope or all(str(tags.get(tag)) == value for tag, value in scope.items())
-
-
-def _requests(score: Score, subject: str) -> tuple[int, int]:
-    """How many requests of a sample were answered and asked; of a subject's metric, those of that subject."""
-    if subject in score.requests:
-        return score.requests[subject]
-    return score.answered, sum(score.statuses.values())
 
 
 def tag_order(value: Tag) -> tuple[bool, Tag]:

@@ -48,10 +48,11 @@ def read_json_lines(path: Path, kind: Any) -> Iterator[Any]:
                 yield decoder.decode(check_depth(line))
             except NOT_JSON:  # a blank line, half of a surrogate pair, or an error to be explained
                 if line.removeprefix(BOM).strip():
-                    yield _decode_line(path, line, kind, number)
+                    yield decode_line_as(path, line, kind, number)
 
 
-def _decode_line(path: Path, content: bytes, kind: Any, number: int) -> Any:
+def decode_line_as(path: Path, content: bytes, kind: Any, number: int) -> Any:
+    """One line of a JSON-lines file as `kind`, or a DataError that names it and what was expected where."""
     raw = decode_line(path, content, number)
     try:
         return msgspec.json.decode(msgspec.json.encode(raw), type=kind)

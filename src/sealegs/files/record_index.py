@@ -1,7 +1,7 @@
 """An index over records.jsonl: the columns of its samples, and where the line of each is, made in one pass.
 
-Of each line only the id, the tags, the values and the statuses are decoded: 50,000 samples take about a
-second.
+Of each line only what the columns hold is decoded, without inputs, answers and details: 50,000 samples take
+less than a second.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 from array import array
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -19,8 +20,8 @@ import numpy as np
 from msgspec import Struct
 
 from sealegs.errors import DataError
-from sealegs.files.jsonfile import NOT_JSON, check_depth, convert, decode_line, open_file
-from sealegs.types import Status, Tag
+from sealegs.files.jsonfile import NOT_JSON, check_depth, decode_line_as, open_file
+from sealegs.types import Record, Status, Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +53,17 @@ class Index(NamedTuple):
     """Texts or whole numbers, not both; None where a sample lacks the tag."""
     values: dict[str, NDArray[np.float64]]
     """NaN where a sample has no value."""
+    measured: dict[str, NDArray[np.bool_]]
+    """Which samples a value is of, though it may not be known."""
+    answered: NDArray[np.intp]
+    """Requests of each sample that can be scored."""
+    asked: NDArray[np.intp]
+    requests: dict[str, NDArray[np.intp]]
+    """The same two, a row each, by the subject that they were for, where subjects share samples; of a sample
+    without such a subject, all of them."""
+    links: list[tuple[str, ...]]
+    inputs: NDArray[np.int64]
+    """A hash of what each sample asks as it stands in the file: equal ones ask the same."""
     offsets: Sequence[int]
     """Where the line of each begins in the file, and where the last one ends."""
 
@@ -60,6 +72,7 @@ class _IndexedSample(Struct, gc=False):
     id: str
     group: str
     tags: dict[str, Tag]
+    inputs: msgspec.Raw
 
 
 class _IndexedScore(Struct, gc=False):
@@ -68,6 +81,8 @@ class _IndexedScore(Struct, gc=False):
     statuses: dict[str, int]
     answered: int
     failures: tuple[str, ...] = ()
+    requests: dict[str, tuple[int, int]] = {}
+    links: tuple[str, ...] = ()
 
 
 class _IndexedLine(Struct, gc=False):
@@ -100,49 +115,89 @@ def _state(file: BinaryIO) -> FileState:
 @lru_cache(maxsize=IN_MEMORY)
 def record_index(path: Path, state: FileState, headline: str) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
-    lines: list[_IndexedLine] = []
     offsets = array("q", [0])
-    with unchanged(path, state) as file:
-        for number, line in enumerate(file, 1):
-            try:
-                row = _LINES.decode(check_depth(line))
-            except NOT_JSON:  # half of a surrogate pair, or an error to be described
-                row = convert(path, decode_line(path, line, number), _IndexedLine, line=number)
-            lines.append(row)
-            offsets.append(offsets[-1] + len(line))
-    tags = [line.sample.tags | line.score.tags for line in lines]
-    values = [line.score.values for line in lines]
-    tag_names, value_names = _names(tags), _names(values)
+
+    def lines() -> Iterator[_IndexedLine]:
+        with unchanged(path, state) as file:
+            for number, line in enumerate(file, 1):
+                offsets.append(offsets[-1] + len(line))
+                try:
+                    yield _LINES.decode(check_depth(line))
+                except NOT_JSON:  # half of a surrogate pair, or an error to be described
+                    yield decode_line_as(path, line, _IndexedLine, number)
+
+    return index_of(path, lines(), headline)._replace(offsets=offsets)
+
+
+def index_of(path: Path, lines: Iterable[_IndexedLine | Record[msgspec.Raw]], headline: str = "") -> Index:
+    """The columns of records, of which nothing else is kept."""
+    ids, groups, inputs = [], [], array("q")
+    tags, scores = [], []
+    for line in lines:
+        ids.append(line.sample.id)
+        groups.append(line.sample.group)
+        inputs.append(hash(bytes(line.sample.inputs)))
+        tags.append(line.sample.tags | line.score.tags)
+        scores.append(line.score)
+    tag_names, value_names = _names(tags), _names(score.values for score in scores)
     if len(tag_names) + len(value_names) > MOST_NAMES:
         raise DataError(path, f"its samples have more than {MOST_NAMES:,} different tags and values.")
-    headlines = [name for name in value_names if name.partition("@")[0] == headline]
+    columns, measured = _columns([score.values for score in scores], value_names)
+    counts = [(score.answered, sum(score.statuses.values())) for score in scores]
+    answered, asked = np.array(counts, dtype=np.intp).reshape(-1, 2).T
+    # A request was not answered, or scoring lacked something: anything, or the value of a headline (of any
+    # subject: `accuracy@bm25`) that the sample is measured by.
+    failed = (answered < asked) | np.array([bool(score.failures) for score in scores], dtype=bool)
+    for name in columns:
+        if name.partition("@")[0] == headline:
+            failed |= measured[name] & np.isnan(columns[name])
+    ended = _names(score.statuses for score in scores)
     return Index(
-        [line.sample.id for line in lines],
-        [line.sample.group for line in lines],
-        np.array([_has_failed(line.score, headlines) for line in lines], dtype=bool),
-        {
-            status: np.array([line.score.statuses.get(status, 0) > 0 for line in lines], dtype=bool)
+        ids=ids,
+        groups=groups,
+        failed=failed,
+        statuses={
+            status: np.array([status in ended and score.statuses.get(status, 0) > 0 for score in scores])
             for status in get_args(Status)
         },
-        {name: _of_one_type([row.get(name) for row in tags]) for name in tag_names},
-        {name: np.array([row.get(name) for row in values], dtype=np.float64) for name in value_names},
-        offsets,
-    )
+        tags={name: _of_one_type([row.get(name) for row in tags]) for name in tag_names},
+        values=columns,
+        measured=measured,
+        answered=answered,
+        asked=asked,
+        requests={
+            subject: np.array(
+                [score.requests.get(subject, whole) for score, whole in zip(scores, counts, strict=True)]
+            ).T
+            for subject in _names(score.requests for score in scores)
+        },
+        links=[score.links for score in scores],
+        inputs=np.frombuffer(inputs, dtype=np.int64),
+        offsets=(),
+    )  # fmt: skip
+
+
+def _columns(
+    rows: Sequence[Mapping[str, float | None]], names: Sequence[str]
+) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.bool_]]]:
+    """The values of each name, NaN where they are not known, and which rows have the name: rows of the same
+    names, as nearly all are, at once."""
+    values = {name: np.full(len(rows), np.nan) for name in names}
+    measured = {name: np.zeros(len(rows), dtype=bool) for name in names}
+    alike: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        alike[*row].append(number)
+    for shape, numbers in alike.items():
+        cells = np.array([[*rows[number].values()] for number in numbers], dtype=np.float64)
+        for name, column in zip(shape, cells.T, strict=True):
+            values[name][numbers] = column
+            measured[name][numbers] = True
+    return values, measured
 
 
 def _names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Every name, in the order of its first occurrence."""
     return list(dict.fromkeys(name for names in dict.fromkeys(map(tuple, rows)) for name in names))
-
-
-def _has_failed(score: _IndexedScore, headlines: Sequence[str]) -> bool:
-    """Whether a request was not answered, or scoring lacked something: the value of a headline (of any
-    subject: `accuracy@bm25`) that the sample is measured by, or anything else."""
-    return (
-        score.answered < sum(score.statuses.values())
-        or bool(score.failures)
-        or any(score.values.get(name, 0.0) is None for name in headlines)
-    )
 
 
 def _of_one_type(cells: list[Tag | None]) -> list[Tag | None]:

@@ -110,8 +110,8 @@ def failure_notes(run: Run) -> list[Note]:
 
 def ending_notes(run: Run) -> list[Note]:
     """Warnings: how many answers are missing or cut off, and what to do."""
-    statuses = run.samples().index.statuses
-    if "model" not in run.spec.models or not (statuses["truncated"] | statuses["unparsed"]).any():
+    ended = {status for figure in run.summary.values() for status, count in figure.statuses.items() if count}
+    if "model" not in run.spec.models or ended.isdisjoint(("truncated", "unparsed")):
         return []
     counts = endings(run.records(), load_stored(run.spec))
     requests, missing, cut = counts.total(), sum(counts[how] for how in NO_ANSWER), counts[CUT]

@@ -7,14 +7,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import msgspec
 from msgspec import Struct
 
 from sealegs.errors import DataError, MissingExtra, SealegsError, listed, suggestion
 from sealegs.files.jsonfile import read_json, read_json_lines
-from sealegs.harness.benchmark import Benchmark, record_type
+from sealegs.harness.benchmark import Benchmark, inputs_type, record_type
 from sealegs.harness.folder.layout import how_to_resume, run_file
 from sealegs.harness.folder.spec import read_spec, spec_file
 from sealegs.harness.registry import benchmark_class, benchmark_names
@@ -22,10 +22,11 @@ from sealegs.page.format import escape_controls, interval, interval_words, share
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import scope_name, scope_of
-from sealegs.types import Figure, Record, RunSpec, Sample, Score, Summary
+from sealegs.types import Figure, InputsT, Record, RunSpec, Summary
 
 if TYPE_CHECKING:
     from sealegs.files.frame import DataFrame
+    from sealegs.files.record_index import Index
     from sealegs.harness.stored.marks import Mark
     from sealegs.harness.stored.marks import Verdict as MarkVerdict
     from sealegs.harness.stored.samples import Samples
@@ -35,11 +36,14 @@ SAME_MODELS = 1e-4
 """Figures of the same models, such as an embedder, differ by less."""
 
 
-class ScoredLine(Struct, frozen=True):
-    """A record without its answers; inputs and detail as they stand in the file."""
+class _AskedSample(Struct, Generic[InputsT]):
+    inputs: InputsT
 
-    sample: Sample[msgspec.Raw]
-    score: Score[msgspec.Raw]
+
+class _AskedLine(Struct, Generic[InputsT]):
+    """What is read of a record where only its inputs are wanted."""
+
+    sample: _AskedSample[InputsT]
 
 
 class Figures(dict[str, Figure]):
@@ -93,9 +97,15 @@ class Run(Displayed):
             shown = (self._benchmark, self.layout) if known else (None, None)
             return read_samples(path, self._record_type, *shown)
 
-    def scores(self) -> Iterator[ScoredLine]:
-        """The scores of the records alone, in less time: answers and details are not decoded."""
-        return self._lines(ScoredLine)
+    @property
+    def columns(self) -> Index:
+        """Tags, values and requests of all samples, in less time: no text is decoded."""
+        return self.samples().index
+
+    def inputs(self) -> Iterator[Any]:
+        """What each sample asks, as its benchmark has it."""
+        asked: Any = _AskedLine[inputs_type(self._benchmark)]  # type: ignore[misc]
+        return (line.sample.inputs for line in self._lines(asked))
 
     def mark(
         self, sample_id: str, verdict: MarkVerdict = "wrong", metric: str = "", comment: str = ""
