@@ -126,6 +126,7 @@ def test_a_surname_alone_names_only_a_person_that_is_asked_for() -> None:
         ("Spain and Peru", "Peru and Spain did.", True),
         ("Spain and Peru", "Peru did.", False),
         ("Manchester City", "Man City won.", True),
+        ("Tromsø", "It is in Tromso.", True),
     ],
 )
 def test_an_answer_is_found_in_another_spelling_and_no_other_answer(

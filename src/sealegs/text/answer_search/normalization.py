@@ -116,10 +116,16 @@ def _is_article(token: re.Match[str]) -> bool:
     return word.lower() in ("the", "an") or word == "a"
 
 
+_LETTERS_ALIKE = str.maketrans("ðÐđĐøØłŁ", "dDdDoOlL")
+"""Letters whose mark Unicode does not part from them."""
+
+
 def _unaccented(text: str) -> str:
     if text.isascii():
         return text
-    letters = (char for char in normalized("NFKD", text) if not unicodedata.combining(char))
+    letters = (
+        char for char in normalized("NFKD", text.translate(_LETTERS_ALIKE)) if not unicodedata.combining(char)
+    )
     return unicodedata.normalize("NFC", "".join(letters))
 
 
