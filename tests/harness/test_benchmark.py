@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 import sealegs as sl
 from models.hostile import Recorder
@@ -15,7 +16,8 @@ from plugins import Rule, Words, install, write_words
 from sealegs.api.so_far import so_far
 from sealegs.errors import UsageError
 from sealegs.harness.benchmark import Benchmark, make_score
-from sealegs.types import Answered, Generate, Response, Sample, Sampling, Score
+from sealegs.page.view import Text
+from sealegs.types import Answered, Generate, Record, Response, Sample, Sampling, Score
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -57,6 +59,7 @@ def test_every_default_is_there(data: Path, tmp_path: Path) -> None:
     assert run.failures() == {"unparsed: empty answer": 1}
     page = (run.path / "report.html").read_text()
     assert "Does it say the word?" in page
+    assert "Caveats" not in page
     assert run.spec.subjects == ("m",)
 
 
@@ -176,7 +179,7 @@ class Patterns(Echo):
     metrics = [
         sl.Metric("said", "Said in {json}", unit="share", better="higher", by=["lang"], main=True),
         sl.Metric("begins_*", "Begins right", unit="share", better="higher", main=True, meaning="Its start."),
-        sl.Metric("error", "Relative error", unit="value", better="lower", by=["lang"]),
+        sl.Metric("error", "Relative error", "value", "lower", caution="Of <n>.", main=True, by=["lang"]),
     ]
 
     def score(self, answered: Sequence[Answered]) -> Any:
@@ -193,11 +196,28 @@ def test_a_pattern_a_title_with_braces_and_any_number_are_shown_of_a_plugin(
     data: Path, tmp_path: Path
 ) -> None:
     run = sl.run("patterns", "rule:m", data=data, out=tmp_path / "run", progress=False)
-    assert "Said in {json}" in run.verdict
+    assert run.verdict.startswith("Said in {json}: 4 of 4 samples; ")
     assert {name for name in run.summary if name.startswith("begins_")} != set()
     assert run.summary["error"].value == -1.5
     page = (run.path / "report.html").read_text()
     assert "Begins right" in page
+    assert "<h2>Caveats</h2>\n<ul><li>Relative error: Of &lt;n&gt;.</li></ul>" in page
     live = so_far(run.path)
     assert live is not None
     assert [(each.question, each.correct) for each in live.latest[:2]] == [("Mast", 1.0), ("Kiel", 1.0)]
+
+
+def test_a_layout_may_say_that_no_answer_is_right_or_wrong() -> None:
+    layout = Echo.layout
+    assert layout.correct_metrics == ("said",)
+    assert replace(layout, correct=()).correct_metrics == ()
+
+
+def test_a_view_shows_lists_and_numbers_too() -> None:
+    inputs = {"seats": 4, "options": ["keel", "mast"], "word": "keel", "nested": [{"a": 1}]}
+    sample: Sample = Sample(id="s", group="s", tags={}, inputs=inputs)
+    score = make_score(Answered(sample, (), ()), said=True)
+    view = Echo.view(Record(sample=sample, answers=(), score=score))
+    assert view.title == "s · keel"
+    texts = [(block.heading, block.body) for block in view.blocks if isinstance(block, Text)]
+    assert texts == [("seats", "4"), ("options", "keel\nmast"), ("word", "keel")]

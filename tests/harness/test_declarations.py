@@ -119,7 +119,9 @@ def test_a_metric_is_broken_down_by_several_tags_together(
     monkeypatch.setattr(Shuffle, "layout", layout(bars))
     finished = run(data)
     assert finished.summary["same/lang=en,letters=4"].value == 1.0
-    assert [chart.title for chart in sl.charts(finished)] == ["Both"]
+    (drawn,) = sl.charts(finished)
+    assert drawn.title == "Both"
+    assert "Same word" in drawn.to_svg()
 
 
 def test_the_default_layout_has_a_table_for_each_breakdown() -> None:

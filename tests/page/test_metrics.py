@@ -27,6 +27,16 @@ def test_what_is_shown_is_declared(benchmark: str) -> None:
     assert [name for name in columns if declaration(layout.metrics, name) is None] == []
 
 
+def test_an_acronym_keeps_its_capitals_inside_a_sentence() -> None:
+    for meaning, explained in {
+        "BLEU of the answer.": "T: BLEU of the answer.",
+        "F1 of it.": "T: F1 of it.",
+        "A share.": "T: a share.",
+        "The share.": "T: the share.",
+    }.items():
+        assert Metric("m", "T", "score", "higher", meaning).explained == explained
+
+
 def test_a_method_whose_name_has_a_slash_is_named_whole() -> None:
     metrics = [Metric("accuracy", "accuracy", "share", "higher")]
     for name, title in {

@@ -88,7 +88,7 @@ def test_the_figure_of_a_verdict_is_that_of_the_best(better: Literal["higher", "
 def test_a_title_may_have_braces() -> None:
     metric = Metric("right", "Answers in {json}", "share", "higher")
     text = of(figure(0.63, 0.6, 0.66, n=1200, clusters=1200), replace(RIGHT, metrics=(metric,), verdict=""))
-    assert text.startswith("Answers in {json} 63%")
+    assert text.startswith("Answers in {json}: 63%")
 
 
 def test_remarks_on_the_figures_follow() -> None:

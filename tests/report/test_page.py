@@ -410,6 +410,12 @@ def test_a_bar_without_an_interval_ends_in_a_hollow_point() -> None:
     assert marks(svg) == {"rect": 4 + 2, "circle": 2}
 
 
+def test_bars_have_a_title_for_their_values_and_one_for_their_rows() -> None:
+    spec = Bars(title="t", metric="m", along="level", lines="lang", x_title="levels", y_title="right answers")
+    svg = drawn(charts.bars({"run": levels("share")}, spec))
+    assert {"levels", "right answers"} <= {*labels(svg)}
+
+
 def test_bars_of_shares_end_at_all_and_a_dashed_line_is_where_guessing_is() -> None:
     spec = Bars(title="t", metric="m", along="level", lines="lang")
     svg = drawn(charts.bars({"run": levels("share")}, spec, chance=0.25, chance_words="chance 25%"))

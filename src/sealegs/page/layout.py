@@ -9,6 +9,7 @@ from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
 
+from sealegs.page.format import capitalised
 from sealegs.page.metrics import Metric, declaration, part_words
 from sealegs.types import Figure, RunSpec, Summary, Unit
 
@@ -50,10 +51,11 @@ class Curve(Struct, frozen=True, kw_only=True):
     x_unit: Unit = "count"
     """How the numbers of the tag are written."""
     y_title: str = ""
+    """Default: the metric's title."""
 
 
 class Bars(Curve, frozen=True, kw_only=True):
-    """The same as bars, with the intervals as whiskers: side by side for each value of `lines`."""
+    """A `Curve` drawn as bars, with the intervals as whiskers: side by side for each value of `lines`."""
 
 
 class Points(Struct, frozen=True, kw_only=True):
@@ -87,9 +89,9 @@ class Layout(Struct, frozen=True, kw_only=True):
     """A metric of the summary that says what little effort gives, with the words for that effort."""
     remarks: Callable[[Summary], list[str]] | None = None
     """Sentences on the figures that follow the headline in the verdict."""
-    correct: tuple[str, ...] = ()
+    correct: tuple[str, ...] | None = None
     """Metrics that are 1 where a sample's answer is right and 0 where it is wrong: the first that a sample
-    has counts. Default: the headline, where it is a share."""
+    has counts; `()` where no answer is right or wrong. Default: the headline, where it is a share."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
     counting: str = ""
@@ -150,13 +152,21 @@ class Layout(Struct, frozen=True, kw_only=True):
     def correct_metrics(self) -> tuple[str, ...]:
         """The metrics that say whether a sample's answer is right."""
         default = (self.headline,) if self.metrics[0].unit == "share" else ()
-        return self.correct or default
+        return default if self.correct is None else self.correct
 
     def main_meanings(self, summary: Summary) -> list[tuple[str, str]]:
         """The titles and meanings of the metrics that are shown beside the headline."""
-        shown = dict.fromkeys(figure.metric for _, figure in self.main_figures(summary))
-        metrics = dict.fromkeys(each for name in shown if (each := declaration(self.metrics, name)))
-        return [(metric.title, metric.meaning) for metric in metrics if metric.meaning]
+        return [(metric.title, metric.meaning) for metric in self._main(summary) if metric.meaning]
+
+    def caveats(self, summary: Summary) -> list[str]:
+        """What to be careful about with the figures that are shown first, and with all of them."""
+        metrics = dict.fromkeys([self.metrics[0], *self._main(summary)])
+        of_metrics = (f"{capitalised(each.title)}: {each.caution}" for each in metrics if each.caution)
+        return [*self.cautions, *of_metrics]
+
+    def _main(self, summary: Summary) -> list[Metric]:
+        names = dict.fromkeys(figure.metric for _, figure in self.main_figures(summary))
+        return list(dict.fromkeys(each for name in names if (each := declaration(self.metrics, name))))
 
 
 class Note(NamedTuple):

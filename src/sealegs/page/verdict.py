@@ -55,7 +55,7 @@ def judge(
     figure = max(leading.values(), key=_width)
     amount = _amount(figure, layout, summary)
     # A title may have braces of its own.
-    text = layout.verdict.replace("{}", amount) if layout.verdict else f"{layout.headline_title} {amount}"
+    text = layout.verdict.replace("{}", amount) if layout.verdict else f"{layout.headline_title}: {amount}"
     if part := layout.part(summary):
         text = f"{text}, {part}"
     if len(headlines) > 1:

@@ -225,16 +225,28 @@ def generic_view(record: Record, related: Iterable[Record], metrics: Sequence[Me
     # A benchmark that is not installed declares nothing: its first value is shown as it is.
     headline = metrics[0] if metrics else Metric(next(iter(values), ""), "value", "score", "higher")
     fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
-    texts = [Text(str(name), text) for name, text in fields.items() if isinstance(text, str)]
+    texts = [Text(str(name), _input_text(each)) for name, each in fields.items() if _is_plain(each)]
 
     def cells(other: Record) -> tuple[str, ...]:
         return (label_of(other.score.values, headline), first_answer(other))
 
-    title = f"{record.sample.id} · {shortened(texts[0].body)}" if texts else record.sample.id
+    first = next((text for text in fields.values() if isinstance(text, str)), "")
+    title = f"{record.sample.id} · {shortened(first)}" if first else record.sample.id
     columns = ("sample", headline.title, "first answer")
     beside = related_facts("the same group", columns, record, related, cells)
     blocks: list[Block] = [*texts, *answer_texts(record.answers), value_facts(values, metrics), *beside]
     return View(title, label_of(values, headline), tuple(blocks))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an input is a text, a number, or a list of them."""
+    return all(
+        isinstance(item, str | int | float) for item in (value if isinstance(value, list) else [value])
+    )
+
+
+def _input_text(value: Any) -> str:
+    return "\n".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
 def first_answer(record: Record) -> str:

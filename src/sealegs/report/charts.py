@@ -62,6 +62,7 @@ class BarChart(Struct, frozen=True, kw_only=True):
     unit: Unit
     series: tuple[Series, ...]
     domain: tuple[float, float]
+    rows_title: str = ""
     chance: float | None = None
     chance_words: str = ""
 
@@ -108,6 +109,7 @@ def bars(
         unit=unit,
         series=series,
         domain=(min(0.0, low), high),
+        rows_title=spec.x_title,
         chance=chance,
         chance_words=chance_words,
     )

@@ -174,6 +174,10 @@ class RunDescription:
     def meanings(self) -> list[tuple[str, str]]:
         return self.layout.main_meanings(self.first.summary)
 
+    @property
+    def caveats(self) -> list[str]:
+        return self.layout.caveats(self.first.summary)
+
     @cached_property
     def comparison(self) -> Comparison:
         """Every pair of runs, paired by sample."""

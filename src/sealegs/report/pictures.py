@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sealegs.analysis.references import Reference
 from sealegs.errors import MissingExtra
@@ -88,9 +89,11 @@ def _draw(
     """The title, chart and note of one picture. What is of one run alone is of the first, and says so."""
     summaries = {name: run.summary for name, run in runs.items()}
     first = next(iter(runs.values()))
+    metric = declaration(layout.metrics, picture.metric) if isinstance(picture, Curve) else None
+    if isinstance(picture, Curve) and metric and not picture.y_title:
+        picture = replace(picture, y_title=metric.title)
     match picture:
         case Bars():
-            metric = declaration(layout.metrics, picture.metric)
             guess = metric.chance if metric else None
             return picture.title, drawing.bars(summaries, picture, guess, text.chance(metric)), ""
         case Curve():

@@ -269,6 +269,9 @@ def _draw_bars(canvas: Canvas, chart: BarChart) -> None:
     if chart.chance is not None:
         keys.append(LegendKey("dashed", chart.chance_words))
     _draw_legend(canvas, keys)
+    if chart.rows_title:
+        canvas.text(8, canvas.y + 9, shorten(chart.rows_title, canvas.width - 16.0))
+        canvas.y += LINE_HEIGHT
     rows = _rows(chart, canvas.width, MOST_HEIGHT - canvas.y - 52)
     top, bottom = canvas.y, canvas.y + len(rows.names) * rows.height
     values = axis(chart.domain, rows.left, canvas.width - 24.0, most=6 if canvas.width > 500 else 5)
