@@ -84,8 +84,8 @@ def stop(path: str | Path) -> None:
 
 
 def clear_control(folder: Path) -> None:
-    """Remove what an earlier process left: its progress, where the folder is a run, and requests to stop,
-    which are empty files. Anything else of these names is not Sealegs's."""
+    """Delete what an earlier process left: requests to stop (only empty files), and in a run's folder the
+    progress file. Other files of these names are left alone."""
     if (folder / "spec.json").is_file():
         _remove(folder / PROGRESS)
     for path in (folder / STOP, folder / STOPPED):
@@ -94,7 +94,8 @@ def clear_control(folder: Path) -> None:
 
 
 def assigned_folder() -> Path | None:
-    """The folder that whoever began this process looks at."""
+    """The folder named by the environment variable that the starting process set; None if there is no such
+    folder."""
     name = os.environ.get(VARIABLE, "")
     return Path(name) if name and Path(name).is_dir() else None
 

@@ -41,7 +41,7 @@ class Recorded(NamedTuple):
 
 
 def read_answers(benchmark: Benchmark, path: Path, lang: str | None) -> Recorded:
-    """Rows of the data with a field `answer` or `answers` more."""
+    """Read data rows that also have a field `answer` (one text) or `answers` (one for each request)."""
     samples = list(benchmark.samples(Data([data_file(path)], langs=[lang] if lang else None)))
     rows = list(read_rows(path))
     if len(rows) != len(samples):

@@ -96,7 +96,7 @@ class Embedded(HuggingFace):
 
 
 class EmbeddedEmbedderOptions(Struct, frozen=True, kw_only=True):
-    """Options of `embedded-embedder`. CPU by default, as `embedded`."""
+    """Options of `embedded-embedder`. Like `embedded`, it uses the CPU by default."""
 
     dtype: Dtype = "float32"
     device: Device = "cpu"

@@ -78,7 +78,7 @@ T = TypeVar("T", bound=Displayed)
 
 
 class DisplayedList(list[T]):
-    """A list of such results, shown in a notebook one below the other."""
+    """A list of `Displayed` objects, shown one below the other in a notebook."""
 
     def _repr_html_(self) -> str:
         return "\n".join(item._repr_html_() for item in self)

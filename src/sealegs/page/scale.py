@@ -60,7 +60,7 @@ class Scale(NamedTuple):
 
     @property
     def band(self) -> tuple[float, float] | None:
-        """Where the interval begins and ends; None where there is none."""
+        """The interval's two ends as positions from 0 to 1 on the scale; None without an interval."""
         figure = self.figure
         if figure.value is None or figure.low is None or figure.high is None:
             return None

@@ -37,22 +37,22 @@ class Drawn(Displayed, Struct, frozen=True):
         return svg.draw(self.chart, width)
 
     def to_png(self, width: int = svg.WIDE) -> bytes:
-        """The same as PNG on white, twice as large; the package cairosvg must be installed."""
+        """The picture as PNG, on white, at double size; needs the package cairosvg."""
         convert = _cairosvg("to_png()").svg2png
         return bytes(convert(self.to_svg(width).encode(), scale=2, background_color="white"))
 
     def to_pdf(self, width: int = svg.WIDE) -> bytes:
-        """The same as PDF; the package cairosvg must be installed."""
+        """The picture as PDF; needs the package cairosvg."""
         return bytes(_cairosvg("to_pdf()").svg2pdf(self.to_svg(width).encode()))
 
     @property
     def wide(self) -> Markup:
-        """The same for a page, in its colours; every text in it is escaped."""
+        """The picture for a page, in the page's colours; every text in it is escaped."""
         return Markup(svg.draw(self.chart, svg.WIDE, "page"))
 
     @property
     def narrow(self) -> Markup:
-        """The same for a phone."""
+        """The picture for a phone's page."""
         return Markup(svg.draw(self.chart, svg.NARROW, "page"))
 
     def __repr__(self) -> str:

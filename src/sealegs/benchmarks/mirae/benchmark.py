@@ -2,7 +2,8 @@
 
 Published (https://github.com/greatgompang/MIRAE) and followed to the digit: four figures of the cosines
 between a prompt's answers (`published`), and the files of questions (`data`) and of results (`results`). A
-prompt is the question as the file words it: there is no other text.
+prompt is the question as the file words it: there is no other text. Its level is its length: the same
+question in about 30 (level 1) to 2,000 tokens (level 7).
 
 Added, under names of its own: the correction for chance (`floor`), known answers (`expected`), meanings by a
 judge (`meanings`, asked by `prompts.json`), questions in several wordings (`wordings`), refusals

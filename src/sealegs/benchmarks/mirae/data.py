@@ -1,10 +1,11 @@
 """MIRAE's data: questions to read, and what a record holds.
 
-A question file has `metadata` (its language) and `questions`, each with the wordings of one question; levels
-may be left out, and `padding` and `expected` are ours:
+A question file has `metadata` (its language) and `questions`, each with its text at every level, of which
+some may be left out; `padding`, `wording` and `expected` are ours. Or it has one question on a line (.jsonl):
 
-    {"question_id":1,"domain":"science","level_1_text":"Why is the sky blue?","level_2_text":"…",
-     "padding":"neutral","expected":["scattering"]}
+    {"metadata":{"language":"English"},"questions":[
+     {"question_id":1,"domain":"science","level_1_text":"Why is the sky blue?","level_2_text":"…",
+      "padding":"neutral","wording":1,"expected":["scattering"]}]}
 
 A results file has `metadata` and `experiment_results`, the answers to each question by level (`results`):
 
@@ -110,7 +111,7 @@ MiraeRecord: TypeAlias = Record[MiraeInputs, MiraeDetail]
 
 
 class QuestionAtLevels(Struct, frozen=True):
-    """One question with its wording at every level that the file has."""
+    """One question with its text at every level that the file has."""
 
     id: str
     domain: str

@@ -1,4 +1,7 @@
-"""Whether an answer gives what is expected, and how often a prompt's answers do: pass^k (`figures`)."""
+"""Whether an answer gives what is expected, and how often a prompt's answers do (`rates`).
+
+pass^k over prompts is `analysis.repeats.repeat_figures`.
+"""
 
 from __future__ import annotations
 

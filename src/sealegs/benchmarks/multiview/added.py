@@ -17,10 +17,11 @@ from msgspec.structs import replace
 from sealegs import analysis as stats
 from sealegs.analysis import combined
 from sealegs.analysis.links import group_of
+from sealegs.benchmarks.multiview import published
 from sealegs.benchmarks.multiview.data import ROLES, MultiviewDetail, Triplet
 from sealegs.benchmarks.multiview.methods import Outcome, by_bm25
 from sealegs.benchmarks.multiview.metrics import UNITS
-from sealegs.benchmarks.multiview.published import accuracy
+from sealegs.benchmarks.multiview.published import Pick
 from sealegs.types import Figure, Sample, Score, Summary
 
 BY_TRIPLET = ("accuracy", "ties", "flips", "cut_by_model")
@@ -39,8 +40,8 @@ Key = TypeVar("Key")
 
 
 def values_of(outcome: Outcome) -> dict[str, float | None]:
-    """The published accuracy of one triplet, ties = ties / picks beside it, and what a judge's orders and cut
-    texts add."""
+    """The accuracy of one triplet, ties = ties / picks beside it, and what a judge's orders and cut texts
+    add."""
     picks = outcome.picks
     values: dict[str, float | None] = {
         "accuracy": accuracy(picks),
@@ -51,6 +52,16 @@ def values_of(outcome: Outcome) -> dict[str, float | None]:
     if outcome.cut is not None:
         values["cut_by_model"] = outcome.cut
     return values
+
+
+def accuracy(picks: Sequence[Pick | None]) -> float | None:
+    """The published accuracy of one triplet, averaged over the orders in which its documents were shown: of a
+    judge, which is asked in two, ½ where it is right in one of them.
+
+    A triplet that was not answered in every order has no value: a failure or an answer that cannot be read is
+    neither right nor wrong, and one order alone shows a judge's bias to a position.
+    """
+    return None if None in picks else sum(map(published.accuracy, picks)) / len(picks)
 
 
 def difficulties(triplets: Sequence[Triplet]) -> list[Difficulty]:

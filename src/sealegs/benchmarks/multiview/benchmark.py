@@ -14,7 +14,7 @@ How a sample becomes a figure: no model is asked about a triplet when the run be
 order all of them.
 
     row ─ data.read_triplets ─► triplet ─ methods.order, prompts ─► picks
-    picks ─ published.accuracy, added.measure ─► accuracy@METHOD ─ added.summarise ─► figures
+    picks ─ published.accuracy ─► added.accuracy, measure ─► accuracy@METHOD ─ added.summarise ─► figures
 """
 
 from __future__ import annotations

@@ -8,19 +8,14 @@ from typing import Literal, TypeAlias
 Pick: TypeAlias = Literal["positive", "negative", "tie"]
 
 
-def accuracy(picks: Sequence[Pick | None]) -> float | None:
-    """Of one triplet: picks of the positive / picks. A tie is not correct.
-
-    It is 1 or 0, and of a judge, which is asked in two orders, ½ where it is right in one of them. A triplet
-    that was not answered in every order has no value: a failure or an answer that cannot be read is neither
-    right nor wrong, and one order alone shows a judge's bias to a position.
-    """
-    return None if None in picks else picks.count("positive") / len(picks)
+def accuracy(pick: Pick | None) -> int:
+    """Of one triplet: 1 where the positive is picked, else 0. A tie is not correct."""
+    return int(pick == "positive")
 
 
 def result(triplets: Sequence[Sequence[Pick | None]]) -> dict[str, float | None]:
     """The published results of a method, of the triplets that were answered in all orders: accuracy =
-    correct / total. Triplets are counted: one of which a judge is right in one order only is half correct."""
+    correct / total. A triplet counts by the mean over its orders, which is ours (`added.accuracy`)."""
     correct, ties = (
         sum(picks.count(kind) / len(picks) for picks in triplets) for kind in ("positive", "tie")
     )

@@ -20,7 +20,8 @@ from sealegs.types import Answered, Asking, Generate, Message, Response, Samplin
 Judged: TypeAlias = Literal["rejection", "detection"]
 
 
-# A judge reads the next two docstrings in the schema of its verdict: they are its prompt.
+# A judge reads the next two docstrings in the schema of its verdict: they are part of what it is sent; the
+# prompt is in judge.json.
 
 
 class Rejection(Struct):

@@ -87,9 +87,9 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 def without_unused_heads(loading: Loading) -> Loading:
-    """Without what a checkpoint holds beyond an encoder, such as a head for masked words, which is not used.
+    """Drop from `loading.unexpected` the tensors outside of the encoder, such as a head for masked words.
 
-    What belongs to a part that the model has (a layer too many) stays unexpected.
+    Surplus tensors of a part that the model has (a layer too many) stay listed.
     """
     prefix = f"{loading.model.base_model_prefix}."
     parts = {name for name, _ in loading.model.named_children()}

@@ -95,7 +95,7 @@ def by_analogy(
 
 
 def rng_for(lang: str, seed: int, part: str) -> random.Random:
-    """The random numbers of one part of a set."""
+    """The random generator for one part of a data set; the same arguments give the same numbers."""
     return seeded("miron", VERSIONS[lang], lang, seed, part)
 
 
@@ -216,7 +216,7 @@ def facts(lang: str, seed: int) -> Iterator[ExampleDraft]:
 
 
 def evenly_mixed(kinds: Mapping[int, str], rng: random.Random) -> list[int]:
-    """The numbers in a random order in which every kind has its share of any beginning."""
+    """Shuffle the numbers so that however early you stop, each kind has its share."""
     sizes = Counter(kinds.values())
     seen = {kind: rng.random() for kind in sizes}  # else small kinds would always come in the middle
     ranks = []
