@@ -166,7 +166,7 @@ _SPELT = re.compile(
 _SCALED = re.compile(
     r"(?<!\d)(?P<figure>\d+(?:\.\d+)?)[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|mn|bn)\b"
     r"|(?<=[$€£¥])(?P<amount>\d+(?:\.\d+)?)\s?(?P<letter>[kmb])\b"
-    r"|(?<![\w.,])(?P<short>\d+(?:\.\d+)?)(?P<capital>(?-i:[MB]))\b",
+    r"|(?<![\w.,])(?P<short>\d+(?:\.\d+)?)(?P<capital>(?-i:[MB])\b|[mb](?= (?:euro|dollar|pound|yuan)))",
     re.IGNORECASE,
 )
 _NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, *_NUMBERS.scales))

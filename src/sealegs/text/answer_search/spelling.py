@@ -40,18 +40,11 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
 
 _FIGURE, _CURRENCY = "[\\d零一二两三四五六七八九十]", "[$€£¥]"
 _SCORED = r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten|nil)"
-_SCALES = {"m": "million", "b": "billion"}
 _GOALS = re.compile(rf"\b{_SCORED}(?: goals? to |[ -](?=nil\b)){_SCORED}\b", re.IGNORECASE)
 """Three goals to one, two-nil."""
 _CODE = re.compile(r"\b(?:EUR|USD|GBP|CHF|CNY|RMB|JPY) ?(?=\d)")
-_AMOUNT = re.compile(
-    r"(?<![\w.,])(\d+(?:\.\d+)?) ?([mb])(?= (?:euros?|dollars?|pounds?|yuan)\b)", re.IGNORECASE
-)
-_HOURS = re.compile(
-    r"(?<![\w.:/])(\d{1,3}) ?hr?(?![a-z])(?: ?(\d\d?) ?m(?:inutes)?|(?<=h)([0-5]\d))?(?![a-z\d])",
-    re.IGNORECASE,
-)
-"""5h, 5h15 and 5 h 15 min."""
+_HOURS = re.compile(r"(?<![\w.:/])(\d{1,3}) ?h(?: ?(\d\d?) ?m(?:in)?|([0-5]\d))(?![a-z\d])", re.IGNORECASE)
+"""5h15 and 5 h 15 min."""
 _AND_SMALLER = re.compile(
     r"\b(years?|hours?|minutes?|feet)(?:,? and|,) (?=[\w-]+ (?:months?|minutes?|seconds?|inches)\b)",
     re.IGNORECASE,
@@ -66,7 +59,6 @@ def simplified(text: str) -> str:
         text = simplified_characters(text).replace("比一", "比1")
     text = _GOALS.sub(lambda match: f"{match[1]}-{match[2]}".lower().replace("nil", "0"), text)
     text = _RANGE.sub(r"\1-", _CODE.sub("$", text))
-    text = _AMOUNT.sub(lambda match: f"{match[1]} {_SCALES[match[2].lower()]}", text)
     text = re.sub(rf"(?<={_FIGURE})(?: to |\s?比\s?)(?={_CURRENCY}?{_FIGURE})", "-", text)
     text = re.sub(
         r"(?<![A-Za-z\d_.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE
@@ -74,14 +66,9 @@ def simplified(text: str) -> str:
     text = re.sub(r"(?<![上下前后])半年", "6个月", text)
     text = re.sub(r"\bhalf a year\b", "6 months", text, flags=re.IGNORECASE)
     text = re.sub(rf"(?<={_FIGURE})个(?=小时|钟头|星期|世纪)", "", text)
+    text = _HOURS.sub(r"\1 hours \2\3 minutes", text)
     text = _units().sub(lambda match: SPELLING.units[match[0].lower()], text)
-    return _AND_SMALLER.sub(r"\1 ", _HOURS.sub(_hours, text)).replace("两小时", "2小时")
-
-
-def _hours(match: re.Match[str]) -> str:
-    """5h15 as 5 hours 15 minutes."""
-    minutes = match[2] or match[3]
-    return f"{match[1]} hour{'s' * (match[1] != '1')}" + (f" {minutes} minutes" if minutes else "")
+    return _AND_SMALLER.sub(r"\1 ", text).replace("两小时", "2小时")
 
 
 def simplified_characters(text: str) -> str:
@@ -120,10 +107,10 @@ def _units() -> re.Pattern[str]:
 
 
 def _by_script(phrases: Iterable[str]) -> tuple[str, str]:
-    """The phrases in Latin letters, and the others with those of two letters, as alternatives of a pattern,
-    the longest first."""
+    """The phrases in Latin letters, and the others with those of one or two letters, as alternatives of a
+    pattern, the longest first."""
     ordered = sorted(phrases, key=len, reverse=True)
     latin = [re.escape(phrase) for phrase in ordered if phrase[0].isascii() and len(phrase) > 2]
-    short = [f"{phrase}(?![a-zA-Z])" for phrase in ordered if phrase.isascii() and len(phrase) == 2]
+    short = [f"{phrase}(?![a-zA-Z])" for phrase in ordered if phrase.isascii() and len(phrase) <= 2]
     other = [re.escape(phrase) for phrase in ordered if not phrase[0].isascii()] + short
     return "|".join(latin), "|".join(other)

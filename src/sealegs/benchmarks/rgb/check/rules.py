@@ -52,32 +52,23 @@ class Decisions(NamedTuple):
 def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
     han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
-    values = value_letters(query, han=han)
-    reported = errors(listed := clauses(reading, query), about_error=asks_about_error(query))
-    reply = _ReplyClauses(listed, reported, yes_or_no=asks_yes_or_no(query), values=values, han=han)
+    reply = _ReplyClauses(clauses(reading, query), query, han=han)
     return reply.decide(mentioned=mentioned)
 
 
 class _ReplyClauses:
     """The clauses of a reply, and what each of them does."""
 
-    def __init__(
-        self,
-        listed: Sequence[Clause],
-        reported: Sequence[TokenSpan],
-        *,
-        yes_or_no: bool,
-        values: str,
-        han: bool,
-    ) -> None:
+    def __init__(self, listed: Sequence[Clause], query: str, *, han: bool) -> None:
         self.clauses = listed
-        self.yes_or_no = yes_or_no
+        self.yes_or_no, values = asks_yes_or_no(query), value_letters(query, han=han)
         self.letters = [clause.letters for clause in listed]
         self.word = 2 if han else 1
         own = ".".join(letters for n, letters in enumerate(self.letters) if not is_spoken(listed, n))
         self.is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
         self.names_documents = bool(re.search("[paSdqi]", own))
         self.speaks_of_itself = bool(re.search("[paS]|d.*d", own))
+        reported = errors(listed, about_error=asks_about_error(query))
         self.errors = [span for span in reported if not is_about_the_answer(listed, span)]
         if self.errors:
             values = values.replace("K", "")  # what is reported is no answer
