@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
 GAP = 3
 """Spaces between two columns of figures at the terminal."""
+MANY_COLUMNS, MOST_STACKED = 4, 40
+"""Columns beside the row names from which a narrow screen stacks the cells of a row, and rows up to which."""
 STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
 
 
@@ -107,6 +109,11 @@ class Grid(Displayed, Struct, frozen=True):
     def pictured(self) -> bool:
         """Whether it has lines from worst to best."""
         return any(isinstance(content, Scale) for _, cells in self.rows for content in cells)
+
+    @property
+    def stacked(self) -> bool:
+        """Whether a narrow screen has its rows one below the other, with the cells of each in lines."""
+        return self.pictured or (len(self.columns) >= MANY_COLUMNS and len(self.rows) <= MOST_STACKED)
 
     @property
     def missing(self) -> str:

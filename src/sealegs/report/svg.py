@@ -24,6 +24,8 @@ LEGEND_SYMBOL = 24
 CURVE_HEIGHT, POINTS_HEIGHT, LEAST_PLOT, MOST_HEIGHT = 260, 300, 160, 420
 MOST_BAR, LEAST_BAR, BAR_GAP, ROW_GAP = 16.0, 5.0, 2.0, 8.0
 DASHES = "5 4"
+HALF_LABEL = 14.0
+"""Left of bars whose names are above them: half of the label below their beginning."""
 ROW_NAMES = 0.36
 """The share of a chart's width that the names of its rows may take."""
 
@@ -256,7 +258,7 @@ def _rows(chart: BarChart, width: int, space: float) -> Rows:
     above = widest > ROW_NAMES * width and room >= LINE_HEIGHT + least
     head = LINE_HEIGHT if above else 0.0
     bar = max(LEAST_BAR, min(MOST_BAR, (room - head) / count - BAR_GAP))
-    return Rows(names, 8.0 if above else min(widest, ROW_NAMES * width) + 16, head, bar, count, gap)
+    return Rows(names, HALF_LABEL if above else min(widest, ROW_NAMES * width) + 16, head, bar, count, gap)
 
 
 def row_name(position: Position) -> str:
