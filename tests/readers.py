@@ -231,7 +231,8 @@ def journal() -> bytes:
         path = Path(folder) / "journal.sqlite"
         with contextlib.closing(Journal(path)) as opened:
             request = Generate(prompt=(Message("user", "q"),), sampling=Sampling(max_tokens=1))
-            opened.put(Keyed(make_key(model_digest({}), request), request), Response(status="ok", text="a"))
+            digest = model_digest(SPEC["models"]["model"]["identity"])
+            opened.put(Keyed(make_key(digest, request), request), Response(status="ok", text="a"))
         return path.read_bytes()
 
 
@@ -257,6 +258,6 @@ READERS = [
     ),
     Reader("run-marks.jsonl", run_parts, "marks.jsonl", lines(MARK), RUN),
     Reader("batches", lambda path: read_batches(path.parent), "batches.json", json.dumps(BATCHES).encode()),
-    Reader("replay", replay, "journal.sqlite", journal()),
+    Reader("replay", replay, "journal.sqlite", journal(), {"spec.json": RUN["spec.json"]}),
     Reader("tokenizer-ranks", tokens, "x.tiktoken", RANKS),
 ]

@@ -29,7 +29,7 @@ PAUSE_S = 0.01
 """Between two looks whether the reader has caught up."""
 START_S = 5.0
 """A thread that is begun runs by then, or does nothing when it does."""
-UNREAD_BATCHES = 32
+UNREAD_BATCHES = 8
 """A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
 
 
