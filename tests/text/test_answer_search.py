@@ -113,6 +113,7 @@ def test_a_surname_alone_names_only_a_person_that_is_asked_for() -> None:
         ("5 hours and 15 minutes", "5 hrs 15 min", True),
         ("5 hours 15 minutes", "It took five hours and fifteen minutes.", True),
         ("5 hours 15 minutes", "It took 5h 51m.", False),
+        ("1 hour 55 minutes", "1h55", True),
         ("3 hours", "It was down for 3 hrs.", True),
         ("five years", "A 5-yr term.", True),
         ("90 kg", "He weighed 90 kilos.", True),

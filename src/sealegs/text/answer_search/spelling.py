@@ -46,7 +46,7 @@ _CODE = re.compile(r"\b(?:EUR|USD|GBP|CHF|CNY|RMB|JPY) ?(?=\d)")
 _HOURS = re.compile(r"(?<![\w.:/])(\d{1,3}) ?h(?: ?(\d\d?) ?m(?:in)?|([0-5]\d))(?![a-z\d])", re.IGNORECASE)
 """5h15 and 5 h 15 min."""
 _AND_SMALLER = re.compile(
-    r"\b(years?|hours?|minutes?|feet)(?:,? and|,) (?=[\w-]+ (?:months?|minutes?|seconds?|inches)\b)",
+    r"\b(year|hour|minute)s?(?:,? and|,)? (?=[\w-]+ (?:month|minute|second)s?\b)",
     re.IGNORECASE,
 )
 _RANGE = re.compile(rf"\bbetween ({_CURRENCY}?\d[\d.,]*) and (?={_CURRENCY}?\d)", re.IGNORECASE)
@@ -68,7 +68,7 @@ def simplified(text: str) -> str:
     text = re.sub(rf"(?<={_FIGURE})个(?=小时|钟头|星期|世纪)", "", text)
     text = _HOURS.sub(r"\1 hours \2\3 minutes", text)
     text = _units().sub(lambda match: SPELLING.units[match[0].lower()], text)
-    return _AND_SMALLER.sub(r"\1 ", text).replace("两小时", "2小时")
+    return _AND_SMALLER.sub(r"\1s ", text).replace("两小时", "2小时")
 
 
 def simplified_characters(text: str) -> str:
