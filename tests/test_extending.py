@@ -116,6 +116,9 @@ def test_a_path_works_without_installing(site: Path, words: Path, tmp_path: Path
     ran = shell(site, tmp_path, "run", "./bird.py", *args)
     assert ran.returncode == 0, ran.stderr
     assert json.loads((tmp_path / "run" / "spec.json").read_text())["benchmark"] == "bird"
+    text = shell(site, tmp_path, "run", "./bird.py", "--help").stdout
+    assert "--data" in text
+    assert "default: starter" not in text
     unknown = shell(site, tmp_path, "report", "run")
     assert unknown.returncode == 2
     assert "unknown benchmark 'bird'" in unknown.stderr

@@ -127,7 +127,11 @@ def _make_run(name: str) -> click.Command:
     epilog = examples(*options.usage("run", name))
     text = "\n\n".join(filter(None, (benchmark.layout.question, benchmark.help.about)))
     metavar = f"--{benchmark.subjects.tag} SPEC [OPTIONS]"
-    return click.command(name, RunCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
+    command = click.command(name, RunCommand, help=text, epilog=epilog, options_metavar=metavar)(run)
+    for option in command.params:
+        if isinstance(option, click.Option) and option.name == "data":
+            option.show_default = bool(benchmark.starter.sha256)
+    return command
 
 
 HOW_TO_NAME = (

@@ -1,4 +1,14 @@
-"""Every metric of RGB: what is computed, and what to be careful about."""
+"""Every metric of RGB: what is computed, and what to be careful about.
+
+Published, by their names in the paper and in its result files; every other metric is added:
+
+    accuracy  all_rate                                       published
+    Rej       (all_rate counts right answers, too)           rejected_published
+    Rej*      reject_rate of a rejection set                 rejected_judge
+    ED        fact_check_rate                                detected_published
+    ED*       reject_rate of a counterfactual set            detected_judge
+    CR        correct_rate; of judged answers                corrected_published; corrected_judge
+"""
 
 from __future__ import annotations
 
