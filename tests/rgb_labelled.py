@@ -4,8 +4,9 @@
 know the rules; `plain`, right answers in many wordings, and `plain_other`, replies that decline, report an
 error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets;
 `fresh`, replies of all kinds, written when the rules were there by writers who had read none of them. The
-errors on them were read since, so that none of these is unseen. All but the first were labelled by reading
-before the check was applied.
+errors on them were read since, so that none of these is unseen; `natural`, replies as models give them in
+such a task, by which no rule was changed. All but the first were labelled by reading before the check was
+applied.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from sealegs.benchmarks.rgb.make.generator import compose
 from sealegs.files.jsonfile import read_json_lines
 from sealegs.text.answer_search.mention import RawAnswer, parts
 
-Part: TypeAlias = Literal["heldout", "fresh", "plain", "plain_other", "real"]
+Part: TypeAlias = Literal["heldout", "natural", "fresh", "plain", "plain_other", "real"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}
 FOLDER = Path(__file__).parent / "labelled"

@@ -13,6 +13,7 @@ from rgb_labelled import LANGUAGES, Part, as_replies, labelled, table
 
 PARTS: dict[Part, str] = {
     "heldout": "replies held out",
+    "natural": "replies that no rule was changed by",
     "fresh": "fresh replies",
     "plain": "plain right answers",
     "plain_other": "declines, reports, wrong and denied answers",
