@@ -153,6 +153,7 @@ class Mirae(Benchmark[MiraeInputs, MiraeDetail]):
             "data": str(data_path("sealegs.benchmarks.mirae", "demo.json")),
             "levels": "1-2",
             "repeats": 3,
+            "max_tokens": 128,
         },
     )
     options: MiraeOptions

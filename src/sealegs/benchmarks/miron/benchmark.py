@@ -114,7 +114,7 @@ class Miron(Benchmark[MironInputs, MironDetail]):
             "score": ("sealegs score miron miron_en.jsonl",),
             "build": ("sealegs build miron --seed 7 --per-category 200 --lang en,ru",),
         },
-        demo={"model": "embedded", "limit": 12},
+        demo={"model": "embedded", "limit": 10},
         inspect={"confidence": "no"},
     )
     options: MironOptions

@@ -149,7 +149,10 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
 
+  let filled = null; // the sample whose details are there: drawn anew they would lose a comment that is being typed
   function fill(row) {
+    if (row === filled) return;
+    filled = row;
     detail.replaceChildren();
     const view = views.get(row);
     if (typeof view === "string") detail.innerHTML = view; // escaped by the template that wrote it
@@ -344,7 +347,7 @@
   const packed = document.getElementById("samples-views");
   if (packed) unpacked(packed.textContent).then((list) => {
     views = new Map(data.detailed.map((row, index) => [row, list[index]]));
-    searched = null;
+    searched = filled = null;
     select(state.selected);
   });
 
@@ -374,6 +377,7 @@
     if (reply.ok) {
       views.set(row, text);
       data.marks[row] = body.get("verdict");
+      filled = null;
       draw();
     } else detail.innerHTML = text;
   });
