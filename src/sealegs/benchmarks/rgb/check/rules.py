@@ -357,12 +357,12 @@ class _ReplyClauses:
             return True
         if "d" in letters and not re.match("[xmVS]*d[#mV]?[cx]", letters):
             return False
-        whole = HALF_QUESTION if number == 0 and re.match("ww+[^nd]*Q", letters) else WHOLE_QUESTION
+        whole = HALF_QUESTION if number == 0 and re.match("ww[^nd]*Q", letters) else WHOLE_QUESTION
         if repeats >= whole:
             return True
         if number == 0 and find("answers_briefly", letters):
             return True
-        first = number == 0 and re.match("[xmVS]*[jQHJ]+[xQ]*[BcwxQ]*[KGM#]", letters)
+        first = number == 0 and re.match("[xmVS]*+[jQHJ]++[BcwxQ]*+[KGM#]", letters)
         return bool(first) and (repeats >= HALF_QUESTION or letters[0] == "j")
 
     def _gives(self, number: int, declining: Sequence[int]) -> bool:
