@@ -118,7 +118,8 @@ base_url = "http://127.0.0.1:8000/v1"
 input = 0.5
 output = 2
 """
-MODEL = {"name": "m", "spec": "openai:m", "identity": {"spec": "openai:m"}}
+IDENTITY = {"spec": "openai:m"}
+MODEL = {"name": "m", "spec": "openai:m", "identity": IDENTITY}
 SPEC = {
     "format": FORMAT,
     "benchmark": "mirae",
@@ -231,7 +232,7 @@ def journal() -> bytes:
         path = Path(folder) / "journal.sqlite"
         with contextlib.closing(Journal(path)) as opened:
             request = Generate(prompt=(Message("user", "q"),), sampling=Sampling(max_tokens=1))
-            digest = model_digest(SPEC["models"]["model"]["identity"])
+            digest = model_digest(IDENTITY)
             opened.put(Keyed(make_key(digest, request), request), Response(status="ok", text="a"))
         return path.read_bytes()
 
