@@ -117,6 +117,9 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     with page.expect_response("**/run/mark"):
         page.get_by_role("button", name="The check is right").click()
     expect(page.get_by_label("Comment")).to_have_value("j k r w")
+    page.get_by_label("Comment").fill("not sent yet")
+    page.get_by_label("all columns").check()  # draws the table anew
+    expect(page.get_by_label("Comment")).to_have_value("not sent yet")
     [mark] = sl.load_run(runs / "two").marks()
     assert (mark.sample, mark.verdict, mark.comment) == (ids[1], "right", "j k r w")
     page.get_by_role("link", name="Address of this sample").click()
