@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from rgb_labelled import FOLDER
 from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
+from sealegs.benchmarks.rgb.check.wording import PHRASES, lexicon
 from sealegs.files.jsonfile import read_json_lines
+from sealegs.text.answer_search.normalization import plain, words
 
 
 class Wording(Struct, frozen=True):
@@ -66,3 +68,14 @@ def test_an_answer_that_is_denied_is_not_right(row: Wording) -> None:
     assert (decided.right, decided.rejected) == (False, False), decided.words
     if decided.matches[0] is not None:
         assert decided.words["denied"] in row.reply
+
+
+def test_each_phrase_is_in_one_class_and_stands_as_its_words_are_read() -> None:
+    classes = [
+        *PHRASES.classes.values(),
+        *(listed for kind in PHRASES.kinds.values() for listed in (kind.asking, kind.nouns)),
+    ]
+    phrases = [phrase for listed in classes for phrase in (*listed.en, *listed.zh)]
+    read = [tuple(word.text for word in words(plain(phrase))) or (phrase,) for phrase in phrases]
+    assert len(set(read)) == len(read)
+    assert set(read) == set(lexicon()[0])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sealegs.benchmarks.rgb.check.patterns import rules
+from sealegs.benchmarks.rgb.check.patterns import pattern
 from sealegs.benchmarks.rgb.check.wording import ClassifiedReply, asked_forms, form
 
 NEAR = 3
@@ -64,7 +64,7 @@ def _begins_another(reading: ClassifiedReply, position: int) -> bool:
 
 def find(tier: str, letters: str) -> re.Match[str] | None:
     """The first place where a rule of a tier holds."""
-    return rules()[tier].search(letters)
+    return pattern(tier).search(letters)
 
 
 def ends_sentence(listed: Sequence[Clause], number: int) -> bool:

@@ -50,13 +50,13 @@ GROUPS = {
 
 
 @cache
-def rules() -> dict[str, re.Pattern[str]]:
-    """The rules of each tier as one pattern of letters."""
+def pattern(tier: str) -> re.Pattern[str]:
+    """The rules of a tier as one pattern of letters."""
     tiers = read_json(__package__, "rules.json", type=dict[str, tuple[str, ...]])
-    return {tier: re.compile("|".join(map(_pattern, listed))) for tier, listed in tiers.items()}
+    return re.compile("|".join(map(_rule, tiers[tier])))
 
 
-def _pattern(rule: str) -> str:
+def _rule(rule: str) -> str:
     parts = []
     for item in rule.split():
         names, _, most = item.partition("*")

@@ -2,7 +2,8 @@
 
 Each word, phrase or Han character becomes one letter, so that a rule is about classes and not about phrases:
 "none of the passages gives", "the text does not say" and 文中没有提到 are all a negation before a verb of
-stating. `phrases.json` has the phrases of each class.
+stating. `phrases.json` has the phrases of each class, as their words are read: without articles, numbers as
+digits.
 """
 
 from __future__ import annotations
@@ -69,8 +70,7 @@ LETTERS = {
 """The classes of the file of phrases and their letters. Besides these: `G` the right answer, `K` the false
 one, `Q` a word or a name of the question, `J` a word that asks for the same kind of thing as the question
 (who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
-letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences. A word that is
-in several classes is of the first."""
+letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences."""
 SAYING = frozenset("nlvAeyXhCTNzfkd<>DL")
 """Letters by which decisions are taken: words of the question, as in a title, say nothing."""
 NUMERIC, NAMED = frozenset("134"), frozenset("02")
@@ -125,7 +125,7 @@ class ClassifiedReply(NamedTuple):
 
 def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> ClassifiedReply:
     """The classes of a text's words. `answers` has the end and the letter of an answer by its start."""
-    lexicon, asked_kinds, about_error = _lexicon(), kinds(query), asks_about_error(query)
+    asked_kinds, about_error = kinds(query), asks_about_error(query)
     asked, asked_characters = _asked(query)
     tokens: list[ReplyToken] = []
     position = 0
@@ -136,7 +136,7 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             tokens.append(ReplyToken(mark, position, position))
         end, letter = answers.get(position, (0, ""))
         if not letter:
-            end, letter = _classified(listed, position, lexicon)
+            end, letter = _classified(listed, position)
             if letter in SAYING and _is_asked_about(listed, position, end, query):
                 letter = "Q"
             elif letter in ("l", "e", "A") and (
@@ -188,7 +188,7 @@ def _spaced(query: str) -> str:
 def kinds(query: str) -> frozenset[str]:
     """The letters of the kinds of things that a question asks for."""
     listed = words(query)
-    letters = (_classified(listed, position, _lexicon())[1] for position in range(len(listed)))
+    letters = (_classified(listed, position)[1] for position in range(len(listed)))
     return frozenset(letter[0] for letter in letters if letter[:1].isdigit())
 
 
@@ -202,13 +202,9 @@ def value_letters(query: str, *, han: bool) -> str:
     return "GKM#w"
 
 
-def _classified(
-    listed: Sequence[Word],
-    position: int,
-    lexicon: tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]],
-) -> tuple[int, str]:
+def _classified(listed: Sequence[Word], position: int) -> tuple[int, str]:
     """The end and the letter of the longest phrase that begins here; no letter where it is in no class."""
-    letters, lengths = lexicon
+    letters, lengths = lexicon()
     word = listed[position]
     for length in lengths.get(word.text, ()):
         phrase = listed[position : position + length]
@@ -223,7 +219,7 @@ def _begins_name(listed: Sequence[Word], position: int, end: int) -> bool:
     if end == len(listed) or listed[end].clause != listed[position].clause:
         return False
     capitals = listed[position].cased[:1].isupper() and listed[end].cased[:1].isupper()
-    return capitals and not _classified(listed, end, _lexicon())[1]
+    return capitals and not _classified(listed, end)[1]
 
 
 def _is_name(listed: Sequence[Word], position: int) -> bool:
@@ -242,7 +238,7 @@ def _is_name(listed: Sequence[Word], position: int) -> bool:
 def asks_yes_or_no(query: str) -> bool:
     """Whether a question has no word that asks for something: "no" is an answer to it."""
     listed = words(query)
-    letters = [_classified(listed, position, _lexicon())[1] for position in range(len(listed))]
+    letters = [_classified(listed, position)[1] for position in range(len(listed))]
     return bool(letters) and not any(letter == "W" or letter.isdigit() for letter in letters)
 
 
@@ -250,7 +246,7 @@ def asks_yes_or_no(query: str) -> bool:
 def asks_about_error(query: str) -> bool:
     """Whether a question is about somebody's error: "Who found the mistakes in the textbook?"."""
     listed = words(simplified(plain(query)))
-    return any(_classified(listed, n, _lexicon())[1] == "e" for n in range(len(listed)))
+    return any(_classified(listed, n)[1] == "e" for n in range(len(listed)))
 
 
 def asked_forms(query: str) -> frozenset[str]:
@@ -266,12 +262,12 @@ def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
     content, characters = set(), set()
     position = 0
     while position < len(listed):
-        end, letter = _classified(listed, position, _lexicon())
+        end, letter = _classified(listed, position)
         for text in (word.text for word in listed[position:end]):
             if HAN_WORD.match(text):
                 if letter not in tuple("xmVWB") and not letter.isdigit():
                     characters.add(text)
-            elif _lexicon()[0].get((text,), "w") not in "xmVWn" and text not in OWN_DOCUMENTS:
+            elif lexicon()[0].get((text,), "w") not in "xmVWn" and text not in OWN_DOCUMENTS:
                 content.add(form(text))
         position = end
     return frozenset(content), frozenset(characters)
@@ -280,7 +276,7 @@ def _asked(query: str) -> tuple[frozenset[str], frozenset[str]]:
 @lru_cache(maxsize=8192)
 def _base(word: str) -> str:
     """The word of a class of which this is another form: provides, providing and provided are provide."""
-    letters = _lexicon()[0]
+    letters = lexicon()[0]
     for ending in ("s", "es", "ed", "d", "ing", "ly") if word.isascii() and len(word) > 3 else ():
         stem = word.removesuffix(ending)
         if stem != word and len(stem) > 2 and (ending != "d" or stem[-1] == "e"):
@@ -302,18 +298,17 @@ def form(word: str) -> str:
 
 
 @cache
-def _lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]]:
+def lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]]:
     """The letter of every phrase, and the lengths of those of several words by their first, longest first."""
     letters: dict[tuple[str, ...], str] = {}
     lengths: dict[str, set[int]] = {}
-    classes = [(PHRASES.classes["content"], "w")]
+    classes = [(PHRASES.classes[name], letter) for name, letter in LETTERS.items()]
     for number, kind in enumerate(PHRASES.kinds.values()):
         classes += [(kind.asking, str(number)), (kind.nouns, f"{number}n")]
-    classes += [(PHRASES.classes[name], letter) for name, letter in LETTERS.items()]
     for listed, letter in classes:
         for phrase in (*listed.en, *listed.zh):
-            texts = tuple(word.text for word in words(plain(phrase))) or (phrase,)
-            if texts not in letters:
-                letters[texts] = letter
-                lengths.setdefault(texts[0], set()).update({len(texts)} - {1})
+            texts = tuple(phrase.split() if phrase.isascii() or " " in phrase else phrase)
+            letters[texts] = letter
+            if len(texts) > 1:
+                lengths.setdefault(texts[0], set()).add(len(texts))
     return letters, {first: tuple(sorted(those, reverse=True)) for first, those in lengths.items()}
