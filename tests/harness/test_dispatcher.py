@@ -288,6 +288,60 @@ def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path, monkeypatch: p
     assert stored(tmp_path, model, 24) == 24
 
 
+class Pauses(Progress):
+    """The numbers of requests that waited to be tried again."""
+
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def retrying(self, count: int) -> None:
+        self.counts.append(count)
+
+
+def test_no_pause_is_waited_out_for_a_try_that_the_limit_forbids(tmp_path: Path) -> None:
+    pauses, gate = Pauses(), RequestGate(Limits(max_requests=1))
+    with Loopback(always=503, retry_after="1") as server:
+        model = load_model("openai:loop", base_url=server.url)
+        with pytest.raises(BudgetReached, match="stopped at --max-requests 1"):
+            dispatch(tmp_path, model, 1, gate=gate, progress=pauses)
+    assert server.requests == 1
+    assert not pauses.counts
+
+
+class InterruptingAt(Progress):
+    """Interrupts as Ctrl-C would at an answer, by its number."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def answered(self, response: Response, *, usd: float) -> None:
+        self._left -= 1
+        if not self._left:
+            raise KeyboardInterrupt
+
+
+def test_a_request_that_was_not_sent_when_a_run_was_stopped_is_not_counted(tmp_path: Path) -> None:
+    """One that the server refused pauses, and those after it wait for the end of that pause."""
+    with Loopback(script=("429",), retry_after="60") as server:
+        model = load_model("openai:loop", base_url=server.url, concurrency=4)
+        with pytest.raises(KeyboardInterrupt):
+            dispatch(tmp_path, model, 24, progress=InterruptingAt(3))
+        with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+            assert journal.usage()["model"].requests == server.requests
+
+
+class Broken(PlugIn):
+    def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+        raise UsageError("no key")
+
+
+def test_a_request_that_no_model_has_read_is_not_counted(tmp_path: Path) -> None:
+    gate = RequestGate(Limits(max_requests=1))
+    with pytest.raises(UsageError, match="no key"):
+        dispatch(tmp_path, Broken(), 1, gate=gate)
+    assert not gate.requests
+
+
 def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Path, tmp_path: Path) -> None:
     settings: dict[str, Any] = {"data": questions, "levels": None, "repeats": None}
     with Scripted(lambda prompt: "<think>Let me see…") as server:

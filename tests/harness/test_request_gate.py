@@ -139,7 +139,7 @@ def test_threads_together_never_pass_a_shared_limit() -> None:
 def test_earlier_starts_count_once_however_often_they_are_read() -> None:
     shared = RequestGate(Limits(max_requests=10), owner="the suite")
     gate = RequestGate(Limits(price_out=1.0), shared=shared)
-    gate.count_try("model")  # a trial, before the run's folder is open
+    gate.count_try("model")  # a probe, before the run's folder is open
     for _ in range(2):
         gate.resume({"model": JournalUsage(4, 0, 1_000_000)})
     assert (gate.requests, gate.usd, shared.requests, shared.usd) == (5, 1.0, 5, 1.0)

@@ -15,7 +15,7 @@ from sealegs.models.local.responses import rank_response
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.options import OpenAIOptions
 from sealegs.models.openai.protocol import read_scores
-from sealegs.models.openai.transport import RequestError
+from sealegs.models.openai.transport import TryFailed
 from sealegs.models.registry import load_model
 from sealegs.types import Rank, Response
 
@@ -124,7 +124,7 @@ def test_scores_come_in_the_order_of_the_documents() -> None:
 )
 def test_a_field_is_left_out_only_where_it_is_refused_as_such(message: str, left_out: list[str]) -> None:
     dialect = Dialect("m", OpenAIOptions(send_seed=True), {})
-    dialect.learn(RequestError("HTTP 400", message, status=400))
+    dialect.learn(TryFailed("HTTP 400", message, status=400))
     assert [note.split("'")[1] for note in dialect.notes()] == left_out
     body = dialect._encoded({"temperature": 0, "top_p": 0.5, "seed": 1, "prompt": "x"})
     assert [name for name in ("temperature", "top_p", "seed") if f'"{name}"'.encode() not in body] == left_out

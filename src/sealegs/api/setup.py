@@ -88,7 +88,7 @@ def prepare(
         return Setup(benchmark, spec, samples, models)
 
     if earlier is not None:
-        gate.resume(earlier.usage())  # trials count, too
+        gate.resume(earlier.usage())  # probes count, too
     if earlier is not None and "loglikelihood" in benchmark.roles.get("model", ()):
         # Nobody is tried out where nothing is left to ask, also of a run that continued without.
         for candidate in filter(None, (benchmark, degraded(benchmark, {"loglikelihood"}))):
@@ -114,7 +114,7 @@ def prepare(
 def probe(
     benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress, gate: RequestGate
 ) -> None:
-    """Have every model tried out for what its role needs; trials count as requests of the run."""
+    """Have every model probed for what its role needs; the tries count in the run's budget."""
     for role, model in models.items():
         watch(model, progress)
         if isinstance(model, CountsTries):

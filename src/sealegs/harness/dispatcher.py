@@ -224,7 +224,8 @@ class _Sending:
         """That begins a stream: it was admitted, and not given to the model yet."""
         self._held_back: Keyed | None = None
         """The next request, while those under way hold the money that it needs."""
-        self._under_way: dict[Request, tuple[Keyed, Ticket]] = {}
+        self._admitted: dict[Request, tuple[Keyed, Ticket]] = {}
+        """Those that are not answered yet."""
         self._reasoning_only: int | None = 0
         """Replies so far that ended inside their reasoning; None once another has come."""
 
@@ -239,13 +240,14 @@ class _Sending:
     def _answer_all(self, first: Request) -> None:
         """Have the model answer what the gate admits while it reads."""
         self._first = first
-        answers = iter(self._model.answer(self))
+        answers: Iterator[tuple[Request, Response]] = iter(())
         answer: tuple[Request, Response] | None = None
         try:
+            answers = iter(self._model.answer(self))
             for answer in answers:
                 self._take(*answer)
         except (KeyboardInterrupt, ReasoningOnly) as stop:
-            if answer is not None and answer[0] in self._under_way:
+            if answer is not None and answer[0] in self._admitted:
                 self._take(*answer)
             for request, response in _left_over(answers, stop):
                 self._take(request, response)
@@ -253,9 +255,11 @@ class _Sending:
         finally:
             if (close := getattr(answers, "close", None)) is not None:
                 close()  # its thread reads no further
-            for _, ticket in list(self._under_way.values()):
+            if self._first is not None:
+                self._dispatcher.gate.return_try(self._role)
+            for _, ticket in list(self._admitted.values()):
                 self._dispatcher.gate.settle(ticket, None)
-            self._under_way.clear()
+            self._admitted.clear()
 
     def __iter__(self) -> Iterator[Request]:
         return self
@@ -276,19 +280,19 @@ class _Sending:
             self._held_back = keyed
             return None
         self._held_back = None
-        self._under_way[keyed.request] = keyed, ticket
+        self._admitted[keyed.request] = keyed, ticket
         return keyed.request
 
     def _take(self, request: Request, response: Response) -> None:
         """Store a response, then count it. Interrupted in between, it is taken again, and counted once."""
-        keyed, ticket = self._under_way.get(request, (None, None))
+        keyed, ticket = self._admitted.get(request, (None, None))
         if keyed is None or ticket is None:
             raise UsageError(
                 f"{type(self._model).__name__} answered a request that it was not asked, or one twice: a "
                 "model yields each request that it is given once, with its response."
             )
         self._dispatcher.store(keyed, response)
-        del self._under_way[request]
+        del self._admitted[request]
         self._dispatcher.count(ticket, response)
         self._check_reasoning(request, response)
 

@@ -1,9 +1,10 @@
-"""The gate before every model: it counts requests and dollars before they are spent, and keeps the limits.
+"""The gate before every model: it counts tries and dollars before they are spent, and keeps the limits.
 
 A request is admitted with one try, and with the most that it may cost set aside; its answer replaces that by
-what it did cost. Whatever else a model sends (retries, a second request, a call with many texts, trials) is
-counted before it is sent. All of it counts over all starts of a run: the journal keeps the sums, those set
-aside included, so that what was under way when a process was killed counts as spent.
+what it did cost. A try that was not sent when the run was stopped is given back. Every other try (a retry, a
+second call, a call with many texts, a probe) is counted when it is sent. All of it counts over all starts of
+a run: the journal keeps the sums, those set aside included, so that what was under way when a process was
+killed counts as spent.
 
 Where money that others have set aside may still become free, a request waits. Where it cannot, or where none
 is left for a further try, the run ends with BudgetReached. Runs of one process may share limits: each has a
@@ -94,28 +95,42 @@ class RequestGate:
         tokens = JournalUsage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
         usd = self._cost(request.role, tokens)
         with self._lock:
-            while refused := self.count_and_reserve(usd):
+            while refused := self._refusal(usd):
                 if not wait:
                     return None
                 if not refused.is_transient:
                     raise self._reached(refused.limit, usd)
                 self._lock.wait(WAIT_S)
+            self._add(1, 0.0, usd)
             self._use(request.role, tokens._replace(requests=1))
         return Ticket(request.role, tokens)
 
+    def check_try(self) -> None:
+        """Raise BudgetReached where no further try can be counted, however long one waits."""
+        with self._lock:
+            if (refused := self._refusal(0.0)) and not refused.is_transient:
+                raise self._reached(refused.limit, 0.0)
+
     def count_try(self, role: str) -> None:
-        """Count one more call before it is sent, or raise BudgetReached. What it may cost is set aside
+        """Count one more try before it is sent, or raise BudgetReached. What it may cost is set aside
         already, but a reply that was paid for and is no answer may have used that up."""
         with self._lock:
-            if refused := self.count_and_reserve(0.0):
+            if refused := self._refusal(0.0):
                 raise self._reached(refused.limit, 0.0)
+            self._add(1, 0.0)
             self._use(role, JournalUsage(1))
+
+    def return_try(self, role: str) -> None:
+        """Count a try less: a request was admitted with it, and stopped before it was sent."""
+        with self._lock:
+            self._add(-1, 0.0)
+            self._use(role, JournalUsage(-1))
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
         with self._lock:
             self._use(role, JournalUsage(0, tokens_in, tokens_out))
-            self.settle_usd(0.0, self._cost(role, JournalUsage(0, tokens_in, tokens_out)))
+            self._add(0, self._cost(role, JournalUsage(0, tokens_in, tokens_out)))
 
     def settle(self, ticket: Ticket, response: Response | None) -> None:
         """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
@@ -129,10 +144,11 @@ class RequestGate:
             )
             if change != NOTHING:
                 self._use(role, change)
-            self.settle_usd(self._cost(role, reserved), self._cost(role, used))
+            self._add(0, self._cost(role, used), -self._cost(role, reserved))
+            self._lock.notify_all()
 
-    def count_and_reserve(self, usd: float) -> Refused | None:
-        """Count a try, with what it may cost at most; else the limit that it would break."""
+    def _refusal(self, usd: float) -> Refused | None:
+        """The limit that a try would break, with what it may cost at most."""
         limits, owner = self.limits, self._owner
         if limits.max_requests is not None and self.requests >= limits.max_requests:
             count = f"{owner}'s budget of {limits.max_requests:,} requests"
@@ -140,19 +156,7 @@ class RequestGate:
         if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
             limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
             return Refused(limit, is_transient=self.reserved_usd > ROUNDING)
-        refused = self._shared.count_and_reserve(usd) if self._shared is not None else None
-        if refused is None:
-            self.requests += 1
-            self.reserved_usd += usd
-        return refused
-
-    def settle_usd(self, reserved: float, usd: float) -> None:
-        self.usd += usd
-        self.reserved_usd = max(0.0, self.reserved_usd - reserved)
-        if self._shared is not None:
-            self._shared.settle_usd(reserved, usd)
-        else:
-            self._lock.notify_all()
+        return self._shared._refusal(usd) if self._shared is not None else None
 
     def _use(self, role: str, usage: JournalUsage) -> None:
         self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
@@ -165,11 +169,12 @@ class RequestGate:
         for role, used in usage.items():
             self._add(sign * used.requests, sign * self._cost(role, used))
 
-    def _add(self, requests: int, usd: float) -> None:
-        self.requests += requests
+    def _add(self, tries: int, usd: float, reserved_usd: float = 0.0) -> None:
+        self.requests += tries
         self.usd += usd
+        self.reserved_usd = max(0.0, self.reserved_usd + reserved_usd)
         if self._shared is not None:
-            self._shared._add(requests, usd)
+            self._shared._add(tries, usd, reserved_usd)
 
     def _cost(self, role: str, usage: JournalUsage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
@@ -190,18 +195,27 @@ class RequestGate:
 
 
 class RoleGate(NamedTuple):
-    """A gate, for the model of one role, from any thread. A request that is admitted is counted once, and so
-    are the tokens of its response. Whatever else is sent for it, and whatever else the server counts, goes
-    through here; so does a call with many texts."""
+    """A gate for the model of one role, from any thread: for tries beside the one that a request was admitted
+    with, and for tokens beside those of its response."""
 
     gate: RequestGate
     role: str
 
+    def check_try(self) -> None:
+        self.gate.check_try()
+
     def count_try(self) -> None:
         self.gate.count_try(self.role)
 
+    def return_try(self) -> None:
+        self.gate.return_try(self.role)
+
     def add_used(self, tokens_in: int, tokens_out: int) -> None:
         self.gate.add_used(self.role, tokens_in, tokens_out)
+
+
+NO_LIMITS = RoleGate(RequestGate(), "")
+"""Of a model that is asked without a run."""
 
 
 def _used(reserved: JournalUsage, response: Response) -> JournalUsage:

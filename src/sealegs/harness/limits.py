@@ -39,7 +39,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     max_requests: Annotated[
         Count | None,
         Meta(
-            description="Stop after this many calls to servers, retries, trials and embeddings included; of "
+            description="Stop after this many calls to servers, retries, probes and embeddings included; of "
             "a local model, texts and log-likelihoods."
         ),
     ] = None

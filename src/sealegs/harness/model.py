@@ -35,10 +35,10 @@ class Model(Protocol):
 
 @runtime_checkable
 class CountsTries(Protocol):
-    """A model that may make another number of calls than it is given requests: it asks a server."""
+    """A model that may send another number of tries than it is given requests: it asks a server."""
 
-    def count_with(self, counter: RoleGate) -> None:
-        """Ask this counter before every further call from now on."""
+    def count_with(self, gate: RoleGate) -> None:
+        """Have this gate count every further try from now on."""
 
 
 @runtime_checkable

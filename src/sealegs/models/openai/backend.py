@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
+from sealegs.harness.gate import NO_LIMITS
 from sealegs.harness.progress import Progress
 from sealegs.models.openai.background import Outbox, Relay, iterate
 from sealegs.models.openai.dialect import Dialect
@@ -26,7 +27,7 @@ from sealegs.models.openai.protocol import (
     read_completion,
 )
 from sealegs.models.openai.responses import ONLY_HERE
-from sealegs.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
+from sealegs.models.openai.retry import Call, CallFailed, Client, Fate, fate_of
 from sealegs.models.openai.servers import Server, ServerHealth
 from sealegs.models.presets import batch_preset
 from sealegs.options import identity_options
@@ -93,7 +94,7 @@ class OpenAI:
         self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
-        self._counter: RoleGate | None = None
+        self._gate = NO_LIMITS
 
     def __repr__(self) -> str:
         return f"OpenAI({self._name!r}, base_url={self.address!r})"
@@ -118,9 +119,9 @@ class OpenAI:
         """Report retries to this watcher from now on."""
         self._progress = progress
 
-    def count_with(self, counter: RoleGate) -> None:
-        """Ask this counter before every further call from now on."""
-        self._counter = counter
+    def count_with(self, gate: RoleGate) -> None:
+        """Have this gate count every further try from now on."""
+        self._gate = gate
 
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
@@ -164,7 +165,7 @@ class OpenAI:
                 )
 
     async def _probe_server(self, server: Server, examples: Examples | None, outbox: Outbox[str]) -> None:
-        async with aclosing(self._client([server], outbox, trial=True)) as client:
+        async with aclosing(self._client([server], outbox)) as client:
             outbox.put(await probe_problem(client, self._dialect, examples, server.shown))
 
     def batch_access(self) -> BatchAccess | None:
@@ -202,16 +203,15 @@ class OpenAI:
         for server in self._servers:
             server.endpoint.require_key()
 
-    def _client(self, servers: Sequence[Server], outbox: Outbox[Any], *, trial: bool = False) -> Client:
+    def _client(self, servers: Sequence[Server], outbox: Outbox[Any]) -> Client:
         return Client(
             servers,
             health=self._health,
             dialect=self._dialect,
             relay=Relay(outbox, self._progress),
-            counter=self._counter,
+            gate=self._gate,
             timeout=self._options.timeout,
             retries=self._options.retries,
-            trial=trial,
         )
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
@@ -241,7 +241,7 @@ class OpenAI:
                     outbox.put((job, response))
                     if response.is_large:
                         await outbox.taken()
-            except RequestFailed as failure:
+            except CallFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first
                 jobs.error = jobs.error or error
@@ -274,11 +274,11 @@ class OpenAI:
         call = self._chat_call(request, self._interface)
         try:
             return await client.send(call)
-        except RequestFailed as failure:
+        except CallFailed as failure:
             if call.path != CHATS.path or not ONLY_HERE.search(failure.error.detail):
                 raise
         self._interface = RESPONSES
-        return await client.send(self._chat_call(request, RESPONSES)._replace(first_try_not_counted=True))
+        return await client.send(self._chat_call(request, RESPONSES)._replace(is_admitted=False))
 
     def _chat_call(self, request: Generate, interface: Interface) -> Call[Response]:
         def read(data: bytes) -> Response:
@@ -290,7 +290,7 @@ class OpenAI:
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         try:
             responses = await client.send(batch_call(self._dialect, batch))
-        except RequestFailed as failure:
+        except CallFailed as failure:
             if len(batch) == 1 or fate_of(failure.error) is not Fate.FAIL:
                 self._fail(failure, batch, outbox, client)
                 return
@@ -308,7 +308,7 @@ class OpenAI:
             await self._answer_batch(client, part, outbox)
 
     def _fail(
-        self, failure: RequestFailed, requests: Sequence[Request], outbox: Outbox[Answer], client: Client
+        self, failure: CallFailed, requests: Sequence[Request], outbox: Outbox[Answer], client: Client
     ) -> None:
         for request in requests:
             outbox.put((request, Response(status="error", reason=str(failure))))
@@ -316,7 +316,7 @@ class OpenAI:
             failure.error,
             str(failure),
             server_at_fault=fate_of(failure.error) is not Fate.FAIL,
-            under_way=client.under_way,
+            open_calls=client.open_calls,
         )
 
 
@@ -328,7 +328,7 @@ class _Jobs:
         self._requests = iter(requests)
         self._batch_size = batch_size
         self._jobs = _in_batches(self._requests, batch_size)
-        self._under_way = 0
+        self._open = 0
         self._one_ended = asyncio.Event()
         self.error: Exception | None = None
         """Why it is read no further; raised when what is under way has been answered."""
@@ -337,18 +337,18 @@ class _Jobs:
         """The next job, once there is room for its answer; None at the end."""
         await outbox.room()
         while (job := self._read()) is None and self.error is None:
-            if self._under_way:
+            if self._open:
                 await self._one_ended.wait()
                 continue
             await outbox.taken()  # so that the last answers are counted
-            if (job := self._read()) is not None or not self._under_way:
+            if (job := self._read()) is not None or not self._open:
                 break
-        self._under_way += job is not None
+        self._open += job is not None
         return job
 
     def done(self) -> None:
         """One job is answered, or has failed."""
-        self._under_way -= 1
+        self._open -= 1
         self._one_ended.set()
         self._one_ended.clear()
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from sealegs.models.openai.options import OpenAIOptions
-    from sealegs.models.openai.transport import RequestError
+    from sealegs.models.openai.transport import TryFailed
     from sealegs.models.presets import Feature, Preset
 
 OPTIONAL = ("temperature", "top_p", "top_k", "seed")
@@ -137,7 +137,7 @@ class Dialect:
     def use_completion_tokens(self) -> None:
         self._token_field = "max_completion_tokens"
 
-    def learn(self, error: RequestError, body: bytes = b"") -> None:
+    def learn(self, error: TryFailed, body: bytes = b"") -> None:
         """Adapt to a refusal of a body. Each field changes once, so that retries end.
 
         The server's own `param` or `loc` decides; where it names none, the words of its message, unless the

@@ -58,5 +58,5 @@ def batch_call(dialect: Dialect, batch: Batch) -> Call[list[Response]]:
         lambda data: read(data, count),
         priced=False,
         results=count,
-        first_try_not_counted=True,
+        is_admitted=False,
     )

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.models.openai.background import iterate
-from sealegs.models.openai.transport import RequestError, Transport, shorten
+from sealegs.models.openai.transport import Transport, TryFailed, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,7 +59,7 @@ async def _ask(endpoint: Endpoint) -> Listed:
         if reply.status != 200:
             raise reply.failure()
         return Listed(reply.parse(read_models))
-    except RequestError as error:
+    except TryFailed as error:
         return Listed([], str(error).rstrip("."))
     finally:
         await transport.close()

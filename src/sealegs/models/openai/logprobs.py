@@ -11,7 +11,7 @@ from sealegs.models.boundary import find_boundary
 from sealegs.models.local.vocabulary import byte_letters
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import COMPLETIONS, Version, completion
-from sealegs.models.openai.retry import Call, Client, Fate, RequestFailed, fate_of
+from sealegs.models.openai.retry import Call, CallFailed, Client, Fate, fate_of
 from sealegs.models.openai.servers import is_wrong_address
 from sealegs.models.openai.transport import BROKEN
 from sealegs.text.token_estimate import estimate_tokens
@@ -57,23 +57,29 @@ class Echo(NamedTuple):
 async def loglikelihood(
     client: Client, dialect: Dialect, request: LogLikelihood, *, check: bool = False
 ) -> Response:
-    """The log-probabilities of a continuation, by the published rule; with `check`, only if sound."""
+    """The log-probabilities of a continuation, by the published rule; with `check`, for a probe, only if they
+    are sound."""
     prefix = request.prefix
     body = partial(dialect.logprobs_body, prefix + request.continuation)
     whole = await client.send(
-        Call(COMPLETIONS, body, lambda data: read_loglikelihood(data, request, check=check))
+        Call(
+            COMPLETIONS,
+            body,
+            lambda data: read_loglikelihood(data, request, check=check),
+            is_admitted=not check,
+        )
     )
     if isinstance(whole, Response):
         return whole
     body = partial(dialect.logprobs_body, prefix)
-    call = Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), first_try_not_counted=True)
+    call = Call(COMPLETIONS, body, lambda data: read_prefix(data, prefix), is_admitted=False)
     response: Response | None = None
     try:
         before = await client.send(call)
         response = before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
     finally:
         if response is None or response.tokens_in is None:  # the first call is paid for all the same
-            client.add_used(whole.tokens_in or estimate_tokens(prefix + request.continuation))
+            client.gate.add_used(whole.tokens_in or estimate_tokens(prefix + request.continuation), 0)
     return response
 
 
@@ -89,7 +95,7 @@ async def probe_problem(client: Client, dialect: Dialect, examples: Examples | N
             return await _language_problem(client, dialect, examples)
         response = await loglikelihood(client, dialect, PROBE, check=True)
         return "" if response.status == "ok" else response.reason
-    except RequestFailed as failure:
+    except CallFailed as failure:
         error, fate = failure.error, fate_of(failure.error)
         fails_here = fate in (Fate.FAIL, Fate.RETRY) and (error.status or error.kind == BROKEN)
         if fails_here or is_wrong_address(error):
@@ -104,7 +110,7 @@ async def _language_problem(client: Client, dialect: Dialect, examples: Examples
         for request in requests:
             try:
                 response = await loglikelihood(client, dialect, request, check=True)
-            except RequestFailed as failure:  # the server echoes English by now: what fails is this text
+            except CallFailed as failure:  # the server echoes English by now: what fails is this text
                 problems.append(str(failure))
             else:
                 problems += [] if response.status == "ok" else [response.reason]

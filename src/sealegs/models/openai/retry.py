@@ -1,6 +1,9 @@
-"""The one loop of tries: send a request, decide what becomes of it, wait, send it again.
+"""The one loop of tries: send a call, decide what becomes of it, wait, send it again.
 
-| what came                                                         | what becomes of the request   |
+A request of a benchmark is answered by one call, or two (a log-likelihood); a call with many texts answers
+many requests. A call is sent in one try, or several.
+
+| what came                                                         | what becomes of the call      |
 | ----------------------------------------------------------------- | ----------------------------- |
 | 400, 413, 422 and any other 4xx                                   | it fails                      |
 | 401, 402, 403, 404, 405, a redirect, a web page (HTML) with a 200 | it fails; the server's fault  |
@@ -10,13 +13,13 @@
 | 429, 503, 529                                                     | fewer at once, tried again    |
 | 429 with `insufficient_quota`, a certificate that is not trusted  | it ends the run               |
 
-A 400 or 422 that names a field which the server does not take is first followed by a request without it
+A 400 or 422 that names a field which the server does not take is first followed by a try without it
 (`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
 back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
 the last line included, is first tried at the others. Which server is left out for a while, and when failures
-end the run, is decided in `servers.py`. A request that failed is an error in the run, and is asked again by
-the next start. Every further try is counted by the gate before it is sent; where no call or no money is left
-for it, BudgetReached ends the run once what is under way has been answered (`backend.py`).
+end the run, is decided in `servers.py`. The requests of a call that failed are errors in the run, and are
+asked again by the next start. The gate counts a try directly before it is sent. Where it has none left, no
+pause is waited out: BudgetReached ends the run once what was sent has been answered (`backend.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +30,7 @@ import time
 from collections import Counter, deque
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from sealegs.models.openai.servers import Server, given_up
 from sealegs.models.openai.transport import (
@@ -37,8 +40,8 @@ from sealegs.models.openai.transport import (
     PAGE,
     TIMEOUT,
     UNTRUSTED,
-    RequestError,
     Transport,
+    TryFailed,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ LONGEST_WAIT_S = 600.0
 
 
 class Fate(Enum):
-    """What becomes of a request after a try that failed."""
+    """What becomes of a call after a try that failed."""
 
     FAIL = auto()
     """It fails: the fault is its own, and the server works."""
@@ -72,7 +75,7 @@ class Fate(Enum):
     """It fails, and the server may be at fault: the address, the key or the model may be wrong."""
     RETRY = auto()
     SLOW_DOWN = auto()
-    """It is tried again, with fewer requests at once."""
+    """It is tried again, with fewer tries at once."""
     END = auto()
     """The run ends."""
 
@@ -88,28 +91,28 @@ FATES: dict[int | str, Fate] = {
 """The table above, by the status of a reply, else by the kind of the failure."""
 
 
-def fate_of(error: RequestError) -> Fate:
+def fate_of(error: TryFailed) -> Fate:
     cause: int | str = error.status or error.kind
     if error.status == 429 and "insufficient_quota" in error.detail:
         cause = "insufficient_quota"
     return FATES.get(cause) or FATES.get(f"{error.status // 100}xx", Fate.RETRY)
 
 
-def is_transient(error: RequestError) -> bool:
-    """Whether another try of the same request may succeed."""
+def is_transient(error: TryFailed) -> bool:
+    """Whether another try of the same call may succeed."""
     return fate_of(error) in (Fate.RETRY, Fate.SLOW_DOWN)
 
 
-class RequestFailed(Exception):
-    """A request that failed for good; the message is the response's reason."""
+class CallFailed(Exception):
+    """Why a call failed for good; the message is the reason of its responses."""
 
-    def __init__(self, error: RequestError, tries: int) -> None:
+    def __init__(self, error: TryFailed, tries: int) -> None:
         super().__init__(error.after(tries))
         self.error = error
 
 
 class Call(NamedTuple, Generic[R]):
-    """One request: its path, its body in the dialect learnt so far, and how the reply is read."""
+    """What is sent: its path, its body in the dialect learnt so far, and how the reply is read."""
 
     path: str
     body: Callable[[], bytes]
@@ -118,8 +121,9 @@ class Call(NamedTuple, Generic[R]):
     """Whether its tokens are paid for."""
     results: int = 0
     """Of a call with many texts: how many; its reply may be larger."""
-    first_try_not_counted: bool = False
-    """Whether no request was counted for its first try: it has many texts, or is a second call."""
+    is_admitted: bool = True
+    """Whether its request was admitted, and its first try counted with it; not that of a call with many
+    texts, of a second call or of a probe."""
 
 
 class Client:
@@ -133,11 +137,10 @@ class Client:
         health: ServerHealth,
         dialect: Dialect,
         relay: Relay,
-        counter: RoleGate | None,
+        gate: RoleGate,
         timeout: float,
         retries: int,
         headers: Mapping[str, str] | None = None,
-        trial: bool = False,
     ) -> None:
         self._servers = servers
         self._transports = {server: Transport(server.endpoint, timeout, headers) for server in servers}
@@ -145,12 +148,10 @@ class Client:
         self._health = health
         self._dialect = dialect
         self._relay = relay
-        self._counter = counter
+        self.gate = gate
         self._retries = retries
-        self._trial = trial
-        """Whether no request was counted for the first try of any call."""
-        self._active = Counter[Server]()
-        """Tries that are under way."""
+        self._sent = Counter[Server]()
+        """Tries whose replies have not come yet."""
         self._slowed = 0
         """Calls that pause because a server is overloaded: one that refuses so is there."""
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -162,9 +163,9 @@ class Client:
             await transport.close()
 
     @property
-    def under_way(self) -> int:
+    def open_calls(self) -> int:
         """Calls that may still be answered: they are being sent, or wait until a server has room for them."""
-        return self._active.total() + self._slowed + len(self._waiting)
+        return self._sent.total() + self._slowed + len(self._waiting)
 
     @property
     def transport(self) -> Transport:
@@ -179,23 +180,21 @@ class Client:
     async def call_with_retries(
         self, action: Callable[[Server, bytes], Awaitable[R]], call: Call[R] | None = None
     ) -> R:
-        """What an action gives after as many tries as it takes; else RequestFailed, or ModelUnreachable."""
+        """What an action gives after as many tries as it takes; else CallFailed, or ModelUnreachable."""
         body, tries = call.body() if call else b"", 0
         failed_at: set[Server] = set()
         while True:
+            server = await self._turn(failed_at, call, is_first=not tries)
             tries += 1
-            if call is not None and (tries > 1 or self._trial or call.first_try_not_counted):
-                self._count_try()
-            server = await self._choose(failed_at)
             try:  # send
                 result = await action(server, body)
-            except RequestError as error:  # decide
+            except TryFailed as error:  # decide
                 fate = fate_of(error)
                 if fate is Fate.FAIL:
                     if call is not None and (learnt := self._learnt(error, call, body)) != body:
                         body = learnt
                         continue
-                    raise RequestFailed(error, tries) from None
+                    raise CallFailed(error, tries) from None
                 failed_at.add(server)
                 self._leave_out(server, error, fate)
                 if self._others(failed_at):
@@ -203,8 +202,8 @@ class Client:
                 if fate is Fate.END:
                     raise given_up(error, server.shown) from None
                 if not is_transient(error):
-                    raise RequestFailed(error, tries) from None
-                await self._pause(server, error, tries)  # wait
+                    raise CallFailed(error, tries) from None
+                await self._pause(server, error, tries, call)  # wait
                 failed_at.clear()
             else:
                 self._silences[server].cancel()
@@ -212,19 +211,28 @@ class Client:
                 self._health.answered()
                 return result
 
-    def _count_try(self) -> None:
-        if self._counter is not None:
-            self._counter.count_try()
-
-    def add_used(self, tokens_in: int, tokens_out: int = 0) -> None:
-        """Count the tokens of a reply that was paid for and gave no response."""
-        if self._counter is not None:
-            self._counter.add_used(tokens_in, tokens_out)
+    async def _turn(self, failed_at: set[Server], call: Call[Any] | None, *, is_first: bool) -> Server:
+        """The server of the next try, which is counted once there is room for it. Where none is left,
+        BudgetReached, before anything is waited for."""
+        if call is None:
+            return await self._choose(failed_at)
+        was_counted = is_first and call.is_admitted
+        if not was_counted:
+            self.gate.check_try()
+        try:
+            server = await self._choose(failed_at)
+        except asyncio.CancelledError:
+            if was_counted:
+                self.gate.return_try()
+            raise
+        if not was_counted:
+            self.gate.count_try()
+        return server
 
     async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
-        """One try, or RequestError."""
+        """One try, or TryFailed."""
         throttle, sent_at = server.throttle, time.monotonic()
-        self._active[server] += 1
+        self._sent[server] += 1
         try:
             reply = await self._transports[server].send("POST", call.path, body, results=call.results)
             self._silences[server].cancel()
@@ -233,13 +241,13 @@ class Client:
                 if reply.status != 200:
                     raise reply.failure()
                 answer = reply.parse(call.read)
-            except RequestError:
+            except TryFailed:
                 if call.priced:
-                    self.add_used(*reply.used_tokens())
+                    self.gate.add_used(*reply.used_tokens())
                 raise
             throttle.succeeded()
             return answer
-        except RequestError as error:
+        except TryFailed as error:
             if fate_of(error) is Fate.SLOW_DOWN and throttle.is_overloaded:
                 throttle.overloaded(sent_at)
                 if error.wait and error.wait <= LONGEST_WAIT_S:
@@ -247,15 +255,15 @@ class Client:
                     asyncio.get_running_loop().call_later(error.wait + TIMER_S, self._wake)
             raise
         finally:
-            self._active[server] -= 1
+            self._sent[server] -= 1
             self._wake()
 
-    def _learnt(self, error: RequestError, call: Call[R], body: bytes) -> bytes:
-        """The body of such a request by what a refusal of it teaches."""
+    def _learnt(self, error: TryFailed, call: Call[R], body: bytes) -> bytes:
+        """The body of a call by what a refusal of it teaches."""
         self._dialect.learn(error, body)
         return call.body()
 
-    def _leave_out(self, server: Server, error: RequestError, fate: Fate) -> None:
+    def _leave_out(self, server: Server, error: TryFailed, fate: Fate) -> None:
         """Leave one of several servers out, where that is better than to ask it again."""
         if len(self._servers) == 1 or fate is Fate.SLOW_DOWN:  # its throttle knows
             return
@@ -264,13 +272,15 @@ class Client:
             text = error.at(server.shown).rstrip(".")
             self._relay.note(f"{text}. It is left out, and tried again later.")
 
-    async def _pause(self, server: Server, error: RequestError, tries: int) -> None:
-        """Wait until a request is worth its next try; RequestFailed where there is to be none."""
+    async def _pause(self, server: Server, error: TryFailed, tries: int, call: Call[Any] | None) -> None:
+        """Wait until a call is worth its next try; CallFailed or BudgetReached where there is to be none."""
         if (error.wait or 0.0) > LONGEST_WAIT_S:
             error.detail += f"; it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
-            raise RequestFailed(error, tries) from None
+            raise CallFailed(error, tries) from None
         if tries > self._retries:
-            raise RequestFailed(error, tries) from None
+            raise CallFailed(error, tries) from None
+        if call is not None:
+            self.gate.check_try()
         delay = pause_before(error, tries)
         if server.is_worth_a_note(error):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
@@ -287,7 +297,7 @@ class Client:
     # Which server is asked
 
     async def _choose(self, failed_at: set[Server]) -> Server:
-        """The server with the most room, of those that are there and have not failed this request."""
+        """The server with the most room, of those that are there and have not failed this call."""
         while True:
             candidates = self._servers
             if len(candidates) > 1:
@@ -304,7 +314,7 @@ class Client:
 
     def _room(self, server: Server) -> int:
         """How many more tries a server may be sent now."""
-        return server.throttle.allowed - self._active[server]
+        return server.throttle.allowed - self._sent[server]
 
     def _wake(self) -> None:
         """Have as many calls look again as there is room for."""
@@ -327,7 +337,7 @@ def _note_silence(server: Server, relay: Relay, timeout: float) -> asyncio.Timer
     return asyncio.get_running_loop().call_later(SILENT_S, relay.note, text)
 
 
-def pause_before(error: RequestError, tries: int) -> float:
+def pause_before(error: TryFailed, tries: int) -> float:
     """Seconds before the next try: what the reply asks for, and an exponential back-off with full jitter, so
     that tries do not come back in step."""
     if error.kind == NO_CONNECTION:

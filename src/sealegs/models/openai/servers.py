@@ -18,7 +18,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from sealegs.errors import ModelUnreachable
-from sealegs.models.openai.transport import NO_CONNECTION, PAGE, UNTRUSTED, RequestError
+from sealegs.models.openai.transport import NO_CONNECTION, PAGE, UNTRUSTED, TryFailed
 
 if TYPE_CHECKING:
     from sealegs.models.openai.endpoint import Endpoint
@@ -52,14 +52,14 @@ class ServerHealth:
         if self._failures:
             self._failures.clear()
 
-    def failed(self, error: RequestError, reason: str, *, server_at_fault: bool, under_way: int) -> None:
+    def failed(self, error: TryFailed, reason: str, *, server_at_fault: bool, open_calls: int) -> None:
         """Count a call that failed for good; raise where no further one can succeed. At the start, the
-        fastest replies may be the failures among many good ones: those `under_way` may still be answered."""
+        fastest replies may be the failures among many good ones: open calls may still be answered."""
         if self.ever_answered and not server_at_fault:
             return
         self._failures[error.kind] += 1
         in_a_row = self._failures.total()
-        dead = server_at_fault and not self.ever_answered and in_a_row > under_way
+        dead = server_at_fault and not self.ever_answered and in_a_row > open_calls
         if dead or in_a_row >= FAILURES_IN_A_ROW:
             kinds = ", ".join(f"{kind} ×{count:,}" for kind, count in self._failures.most_common())
             problem = "The last requests have all failed" if self.ever_answered else "No request was answered"
@@ -71,7 +71,7 @@ class ServerHealth:
             raise ModelUnreachable(f"{text.rstrip('.')}. {hint}" if hint else text)
 
 
-def given_up(error: RequestError, server: str) -> ModelUnreachable:
+def given_up(error: TryFailed, server: str) -> ModelUnreachable:
     """That a failure ends the run by itself."""
     hint = ""
     if error.kind == UNTRUSTED:
@@ -82,7 +82,7 @@ def given_up(error: RequestError, server: str) -> ModelUnreachable:
     return ModelUnreachable(f"{error.at(server).rstrip('.')}.{hint}")
 
 
-def is_wrong_address(error: RequestError) -> bool:
+def is_wrong_address(error: TryFailed) -> bool:
     """Whether the address is wrong, and not a name in the request."""
     names_model = any(name in error.detail.lower() for name in ("model", "deployment"))
     elsewhere = 300 <= error.status < 400 or error.status in (404, 405)
@@ -107,7 +107,7 @@ class Throttle:
 
     @property
     def allowed(self) -> int:
-        """How many requests may be under way now."""
+        """How many tries may be under way now."""
         return int(self.limit) if time.monotonic() >= self._paused_until else 0
 
     @property
@@ -150,7 +150,7 @@ class Server:
     def is_left_out(self) -> bool:
         return self._out_until > 0 and time.monotonic() < self._out_until
 
-    def is_worth_a_note(self, error: RequestError) -> bool:
+    def is_worth_a_note(self, error: TryFailed) -> bool:
         """Whether a failure is worth a line: the first of its kind at once, later ones seldom."""
         now = time.monotonic()
         if now < self._noted.get(error.kind, -math.inf) + NOTE_S:

@@ -57,7 +57,7 @@ PAGE = "web page"
 USED_TOKENS = re.compile(rb'(?<!\\)"(prompt|completion|input|output)_tokens"\s*:\s*(\d{1,9})\b')
 
 
-class RequestError(Exception):
+class TryFailed(Exception):
     """Why one try of a request failed."""
 
     def __init__(
@@ -118,19 +118,19 @@ class HttpReply(NamedTuple):
                 return f"{shorten(message)}{suffix}"
         return shorten(error if isinstance(error, str) else text)
 
-    def failure(self) -> RequestError:
+    def failure(self) -> TryFailed:
         """The error that a reply without success is."""
         message = f"{self.message().rstrip('.')}. {self.advice}" if self.advice else self.message()
-        return RequestError(
+        return TryFailed(
             f"HTTP {self.status}", message, status=self.status, wait=self.wait, field=self._field()
         )
 
     def parse(self, read: Callable[[bytes], R]) -> R:
-        """What `read` makes of a successful reply; RequestError where it is not what the protocol has."""
+        """What `read` makes of a successful reply; TryFailed where it is not what the protocol has."""
         if self.data.lstrip()[:1] not in (b"{", b"["):
             if self.is_page:
-                raise RequestError(PAGE, self.message())
-            raise RequestError(BROKEN, f"it is not JSON: {self.message() or 'it is empty'}")
+                raise TryFailed(PAGE, self.message())
+            raise TryFailed(BROKEN, f"it is not JSON: {self.message() or 'it is empty'}")
         try:
             try:
                 return read(check_depth(self.data))
@@ -141,9 +141,9 @@ class HttpReply(NamedTuple):
                     raise
                 return read(repaired(self.data))
         except RecursionError:
-            raise RequestError(BROKEN, "it is nested too deeply") from None
+            raise TryFailed(BROKEN, "it is nested too deeply") from None
         except Exception as error:  # noqa: BLE001  # whatever a server makes up must not end the run
-            raise RequestError(BROKEN, f"{shorten(_parse_problem(error))}; {self.message()}") from None
+            raise TryFailed(BROKEN, f"{shorten(_parse_problem(error))}; {self.message()}") from None
 
     def used_tokens(self) -> tuple[int, int]:
         """The tokens read and written that it states, also where it cannot be read as a whole."""
@@ -299,25 +299,25 @@ class Transport:
             advice=self._endpoint.key_advice(reply.status),
         )
 
-    def _failure(self, error: aiohttp.ClientError | OSError) -> RequestError:
+    def _failure(self, error: aiohttp.ClientError | OSError) -> TryFailed:
         """Whatever went wrong on the way."""
         match error:
             case aiohttp.ClientConnectorCertificateError():
-                return RequestError(UNTRUSTED, _os_reason(error.certificate_error))
+                return TryFailed(UNTRUSTED, _os_reason(error.certificate_error))
             case aiohttp.ConnectionTimeoutError():
-                return RequestError(NO_CONNECTION, "connecting took too long")
+                return TryFailed(NO_CONNECTION, "connecting took too long")
             case aiohttp.ClientConnectorError():
-                return RequestError(NO_CONNECTION, _os_reason(error.os_error))
+                return TryFailed(NO_CONNECTION, _os_reason(error.os_error))
             case TimeoutError():
-                return RequestError(TIMEOUT, f"no reply within {self._timeout:g} s")
+                return TryFailed(TIMEOUT, f"no reply within {self._timeout:g} s")
             case aiohttp.ClientResponseError():
-                return RequestError(BROKEN, "it breaks the rules of HTTP")
+                return TryFailed(BROKEN, "it breaks the rules of HTTP")
         # Only the kind: the text of such an error may hold the address with its credentials.
-        return RequestError(CONNECTION_LOST, type(error).__name__)
+        return TryFailed(CONNECTION_LOST, type(error).__name__)
 
 
-def _too_large(limit: int) -> RequestError:
-    return RequestError(BROKEN, f"it has more than {limit:,} bytes")
+def _too_large(limit: int) -> TryFailed:
+    return TryFailed(BROKEN, f"it has more than {limit:,} bytes")
 
 
 def _os_reason(cause: Exception) -> str:

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sealegs.harness.gate import RoleGate
+from sealegs.harness.gate import NO_LIMITS, RoleGate
 from sealegs.harness.model import CountsTries, HasNotes, Model
 from sealegs.harness.progress import Progress, watch
 from sealegs.journal.journal import make_key, model_digest
@@ -40,7 +40,7 @@ class BatchModel:
         poll_limit()  # a wrong one is an error before anything is asked
         self._health = ServerHealth(access.endpoint.shown)
         self._progress = Progress()
-        self._counter: RoleGate | None = None
+        self._gate = NO_LIMITS
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def identity(self) -> dict[str, Any]:
@@ -59,10 +59,10 @@ class BatchModel:
         self._progress = progress
         watch(self._live, progress)
 
-    def count_with(self, counter: RoleGate) -> None:
-        self._counter = counter
+    def count_with(self, gate: RoleGate) -> None:
+        self._gate = gate
         if isinstance(self._live, CountsTries):
-            self._live.count_with(counter)
+            self._live.count_with(gate)
 
     def close(self) -> None:
         for stream in list(self._streams):
@@ -94,7 +94,7 @@ class BatchModel:
             health=self._health,
             dialect=access.dialect,
             relay=relay,
-            counter=self._counter,
+            gate=self._gate,
             timeout=access.timeout,
             retries=access.retries,
             headers=access.headers,
@@ -109,6 +109,5 @@ class BatchModel:
                 wait=self._wait,
                 relay=relay,
                 health=self._health,
-                counter=self._counter,
             )
             await session.run()

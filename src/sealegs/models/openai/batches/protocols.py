@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from sealegs.models.openai import messages
 from sealegs.models.openai.batches.stored import BATCH_ID
-from sealegs.models.openai.transport import HttpReply, RequestError, shorten
+from sealegs.models.openai.transport import HttpReply, TryFailed, shorten
 
 CHAT_PATH = "/v1/chat/completions"
 MAX_COUNT = 10**9
@@ -44,7 +44,7 @@ class BatchResult(NamedTuple):
     custom_id: str
     body: bytes
     """The reply to a chat request; empty where there is an error."""
-    error: RequestError | None = None
+    error: TryFailed | None = None
 
 
 class _UploadedFile(Struct):
@@ -177,9 +177,7 @@ class AnthropicBatches:
         inner = result.error.get("error", result.error) if isinstance(result.error, dict) else result.error
         code, message = _problem(inner)
         status = messages.STATUSES.get(code, 500)
-        return BatchResult(
-            line.custom_id, b"", RequestError(f"HTTP {status}", message or code, status=status)
-        )
+        return BatchResult(line.custom_id, b"", TryFailed(f"HTTP {status}", message or code, status=status))
 
 
 BatchProtocol: TypeAlias = OpenAIBatches | AnthropicBatches
@@ -229,10 +227,10 @@ def _problem(error: Any) -> tuple[str, str]:
     return shorten(str(code)).lower(), shorten(str(message))
 
 
-def _coded(code: str, message: str) -> RequestError:
+def _coded(code: str, message: str) -> TryFailed:
     """An error that is known by its code alone: what is invalid stays so, anything else may pass."""
     final = any(word in code for word in ("invalid", "cancel"))
-    return RequestError(code.removeprefix("batch_") or "no result", message, status=400 if final else 0)
+    return TryFailed(code.removeprefix("batch_") or "no result", message, status=400 if final else 0)
 
 
 def _refusal(errors: Any) -> str:

@@ -35,9 +35,9 @@ from sealegs.models.openai.batches.stored import StoredBatch, StoredBatches
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import read_chat
 from sealegs.models.openai.retry import (
+    CallFailed,
     Client,
     Fate,
-    RequestFailed,
     fate_of,
     is_transient,
 )
@@ -48,13 +48,12 @@ from sealegs.models.openai.transport import (
     PAGE,
     TIMEOUT,
     HttpReply,
-    RequestError,
+    TryFailed,
     repaired,
 )
 from sealegs.types import Generate, Request, Response
 
 if TYPE_CHECKING:
-    from sealegs.harness.gate import RoleGate
     from sealegs.models.openai.background import Outbox, Relay
     from sealegs.models.openai.endpoint import Endpoint
 
@@ -104,7 +103,6 @@ class BatchSession:
     wait: bool
     relay: Relay
     health: ServerHealth
-    counter: RoleGate | None
 
     def __post_init__(self) -> None:
         self._protocol = PROTOCOLS[self.access.protocol]
@@ -112,7 +110,7 @@ class BatchSession:
         self._shown = self.access.endpoint.shown
         self._stored = StoredBatches(self.folder)
         self._answered = False
-        self._last_failure: RequestFailed | None = None
+        self._last_failure: CallFailed | None = None
 
     async def run(self) -> None:
         earlier = self._earlier()
@@ -122,7 +120,7 @@ class BatchSession:
         for tries in range(1, rounds + 1):
             failures = await self._collect(batches)
             if tries > 1 or not earlier:
-                missing = RequestError("no result", "the results of its batch hold no line for it")
+                missing = TryFailed("no result", "the results of its batch hold no line for it")
                 failures = dict.fromkeys(self.pending, missing) | failures
             self._end_failed(failures, tries, last=tries == rounds)
             batches = await self._submit(list(self.pending))
@@ -179,7 +177,7 @@ class BatchSession:
             body = io.BytesIO(self._protocol.creation(file_id) if self._protocol.uploads else content)
             try:
                 return await self._call("POST", self._protocol.path, self._protocol.status, body)
-            except RequestError as error:
+            except TryFailed as error:
                 failed_there = error.status >= 500 and fate_of(error) is Fate.RETRY
                 if error.kind not in UNCLEAR and not failed_there:
                     raise
@@ -199,9 +197,9 @@ class BatchSession:
 
     # Looking and reading
 
-    async def _collect(self, batches: list[StoredBatch]) -> dict[str, RequestError]:
+    async def _collect(self, batches: list[StoredBatch]) -> dict[str, TryFailed]:
         """Wait until batches have ended and hand over their answers; by name, what failed in them."""
-        waiting, failures = list(batches), dict[str, RequestError]()
+        waiting, failures = list(batches), dict[str, TryFailed]()
         pause, pause_limit = FIRST_PAUSE_S, poll_limit()
         while True:
             states: dict[str, None] = {}
@@ -209,10 +207,10 @@ class BatchSession:
             for batch in list(waiting):
                 try:
                     status = await self.client.call_with_retries(lambda *_, batch=batch: self._look(batch))
-                except RequestFailed as failure:
+                except CallFailed as failure:
                     if not is_transient(failure.error):
                         raise self._lost(batch, failure.error) from None
-                    self.health.failed(failure.error, str(failure), server_at_fault=True, under_way=0)
+                    self.health.failed(failure.error, str(failure), server_at_fault=True, open_calls=0)
                     continue
                 if status.ended:
                     failures |= await self._read(batch, status)
@@ -237,16 +235,16 @@ class BatchSession:
     async def _look(self, batch: StoredBatch) -> Status:
         return await self._call("GET", f"{self._protocol.path}/{checked_id(batch.id)}", self._protocol.status)
 
-    async def _read(self, batch: StoredBatch, status: Status) -> dict[str, RequestError]:
+    async def _read(self, batch: StoredBatch, status: Status) -> dict[str, TryFailed]:
         """Hand over the answers of a batch that has ended; by name, its failures. Those of a batch that was
         read before are no news: whoever starts the run again asks for what failed."""
-        failures: dict[str, RequestError] = {}
+        failures: dict[str, TryFailed] = {}
         for path in status.results:
             try:
                 await self.client.call_with_retries(
                     lambda *_, path=path: self._read_file(path, batch, failures)
                 )
-            except RequestFailed as failure:
+            except CallFailed as failure:
                 raise self._lost(batch, failure.error) from None
         was_read, batch.fetched = batch.fetched, True
         self._stored.save()
@@ -257,7 +255,7 @@ class BatchSession:
             )
         return {} if was_read else failures
 
-    async def _read_file(self, path: str, batch: StoredBatch, failures: dict[str, RequestError]) -> None:
+    async def _read_file(self, path: str, batch: StoredBatch, failures: dict[str, TryFailed]) -> None:
         """Read a file of results. One that breaks off is read again from its beginning: what was handed over
         is skipped."""
         names, is_ours = set(batch.requests), False
@@ -266,9 +264,9 @@ class BatchSession:
                 await self.outbox.room()
                 is_ours |= self._take(line, names, failures)
         if not is_ours:  # a gateway's page, say: what the file holds is paid for
-            raise RequestError(BROKEN, "a file of results without any line of its batch")
+            raise TryFailed(BROKEN, "a file of results without any line of its batch")
 
-    def _take(self, line: bytes, names: set[str], failures: dict[str, RequestError]) -> bool:
+    def _take(self, line: bytes, names: set[str], failures: dict[str, TryFailed]) -> bool:
         """Hand over what a line says; False where it says nothing of this batch. An answer counts once, and
         before a failure of the same request."""
         try:
@@ -284,10 +282,9 @@ class BatchSession:
             reply = HttpReply(200, "application/json", result.body)
             try:
                 self._put(name, reply.parse(read_chat))
-            except RequestError as broken:
+            except TryFailed as broken:
                 error = broken
-                if self.counter is not None:
-                    self.counter.add_used(*reply.used_tokens())
+                self.client.gate.add_used(*reply.used_tokens())
             else:
                 self._answered = True
                 return True
@@ -302,7 +299,7 @@ class BatchSession:
 
     # Ends of requests
 
-    def _end_failed(self, failures: Mapping[str, RequestError], tries: int, *, last: bool) -> None:
+    def _end_failed(self, failures: Mapping[str, TryFailed], tries: int, *, last: bool) -> None:
         """End the requests that are not worth another batch: all after the last, and those whose failure does
         not pass, unless it has taught how such a request is to be written."""
         open_failures = {name: error for name, error in failures.items() if name in self.pending}
@@ -312,11 +309,11 @@ class BatchSession:
         for name, error in open_failures.items():
             again = self._body(name) != bodies[name] if name in bodies else is_transient(error)
             if last or not again:
-                self._end(name, RequestFailed(error, tries))
-            elif self.counter is not None:
-                self.counter.count_try()
+                self._end(name, CallFailed(error, tries))
+            else:
+                self.client.gate.count_try()
 
-    def _end(self, name: str, failure: RequestFailed) -> None:
+    def _end(self, name: str, failure: CallFailed) -> None:
         self._last_failure = failure
         self._put(name, Response(status="error", reason=str(failure)))
 
@@ -342,16 +339,16 @@ class BatchSession:
         """What an action gives after as many tries as it takes."""
         try:
             return await self.client.call_with_retries(lambda *_: action())
-        except RequestFailed as failure:
+        except CallFailed as failure:
             raise self._unreachable(failure.error) from None
 
-    def _lost(self, batch: StoredBatch, error: RequestError) -> ModelUnreachable:
+    def _lost(self, batch: StoredBatch, error: TryFailed) -> ModelUnreachable:
         return ModelUnreachable(
             f"batch {batch.id}: {error.at(self._shown).rstrip('.')}. Where it is gone, remove "
             f"{self.folder / BATCHES} to submit its requests again."
         )
 
-    def _unreachable(self, error: RequestError) -> ModelUnreachable:
+    def _unreachable(self, error: TryFailed) -> ModelUnreachable:
         hint = "Does this server have batches? Without --batch it is asked live."
         text = f"{error.at(self._shown).rstrip('.')}."
         return ModelUnreachable(f"{text} {hint}" if is_wrong_address(error) else text)
