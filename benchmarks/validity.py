@@ -1,7 +1,7 @@
 """What is true of a model, and what each instrument reads: models of known behaviour, dial by dial.
 
     python benchmarks/validity.py            # prints the tables
-    python benchmarks/validity.py --write    # and writes docs/validity.md with its picture
+    python benchmarks/validity.py --write    # and writes docs/tables/validity.md with its picture
 
 Every model is played by a server on loopback (`tests/known_models`). Nothing is timed.
 """
@@ -31,7 +31,7 @@ DIALS = (0.0, 0.25, 0.5, 0.75, 1.0)
 SEED = 11
 QUESTIONS = 40
 """Of each ability."""
-PAGE = ROOT / "docs" / "validity.md"
+PAGE = ROOT / "docs" / "tables" / "validity.md"
 PICTURE = ROOT / "docs" / "pictures" / "validity.svg"
 WIDTH = 860
 CHECKS = {"lenient check": "macro_lenient", "published check": "macro_published"}
@@ -206,7 +206,7 @@ published one stands beside it, to the digit.
 The lenient check holds the truth in {held} of {total} settings; the published check, which looks for exact
 words, misses it in {missed} of {total}.
 
-![What is true against what the checks read](pictures/validity.svg)"""
+![What is true against what the checks read](../pictures/validity.svg)"""
 MIRAE = (
     "Twelve questions of yes or no, each asked five times. A model that says yes three times and no twice "
     "contradicts itself in six of ten pairs of answers; their texts differ in a word or two."
@@ -223,7 +223,7 @@ MIRON = (
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help="write docs/validity.md and its picture")
+    parser.add_argument("--write", action="store_true", help="write docs/tables/validity.md and its picture")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         text, svg = page(Path(folder))

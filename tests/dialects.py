@@ -1,10 +1,10 @@
 """The loopback server in the dialects of providers, and what the client is found to do with them.
 
-A dialect is written down apart from `presets.json`, from documentation and reports as far as they were found:
-the server refuses what the provider is not known to take. No provider was asked. `verify` speaks to it
-through the whole client.
+A dialect is written down apart from `presets.json`, from documentation and reports as far as they were
+found: the server refuses what the provider is not known to take. No provider was asked. `verify` speaks to
+it through the whole client.
 
-    python tests/dialects.py          write the table of docs/integrations.md
+    python tests/dialects.py          write docs/tables/presets.md
 """
 
 from __future__ import annotations
@@ -31,8 +31,14 @@ from sealegs.types import Embed, Generate
 
 KEY = "sk-loop-4f9a0c2d7b61e835"
 SCHEMA = '{"type":"object","properties":{"verdict":{"type":"string"}},"required":["verdict"]}'
-DOCS = Path(__file__).parents[1] / "docs" / "integrations.md"
-BEGIN, END = "<!-- presets: made by tests/dialects.py -->", "<!-- end of presets -->"
+PAGE = Path(__file__).parents[1] / "docs" / "tables" / "presets.md"
+HEAD = """# Presets: providers and local servers
+
+<!-- Written by `python tests/dialects.py` from models/presets.json. -->
+
+A model is named `PRESET:NAME`: see [integrations](../integrations.md). "Tried" is sent, and left out where
+the server refuses it. "Yes" and "no" are from the providers' documentation and, for about a third, from
+common knowledge. No provider was asked: the client is tested against a server that plays each dialect. """
 
 
 def _openai_error(message: str) -> Any:
@@ -259,9 +265,10 @@ def _errors(model: OpenAI) -> None:
 # The table of the documentation
 
 
-def table() -> str:
+def page() -> str:
     """The presets as a table in Markdown."""
     lines = [
+        HEAD,
         "| preset | address | key | seed | JSON | embeddings | log-probabilities of the prompt |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
@@ -275,7 +282,7 @@ def table() -> str:
             f"| `{name}:` | {address} | {key} | {seed} | {json or _word(preset, 'json_schema')} | "
             f"{_word(preset, 'embeddings')} | {_word(preset, 'prompt_logprobs')} |"
         )
-    return "\n".join(lines)
+    return "\n".join([*lines, ""])
 
 
 def _word(preset: Preset, feature: Feature) -> str:
@@ -283,9 +290,7 @@ def _word(preset: Preset, feature: Feature) -> str:
 
 
 def main() -> None:
-    page = DOCS.read_text(encoding="utf-8")
-    before, after = page.partition(BEGIN)[0], page.partition(END)[2]
-    DOCS.write_text(f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}", encoding="utf-8")
+    PAGE.write_text(page(), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,7 @@ def precision_recall(rows: Sequence[Labelled | Read]) -> dict[str, tuple[Accurac
 
 
 def table(languages: Iterable[Lang], part: Part) -> list[str]:
-    """The lines of a table of precision and recall, as docs/rgb.md has it."""
+    """The lines of a table of precision and recall, as docs/tables/rgb-check.md has it."""
     figures = {lang: precision_recall(labelled(lang, part)) for lang in languages}
     heads = [f"{LANGUAGES[lang]} {what}" for lang in figures for what in ("precision", "recall")]
     lines = [f"| | {' | '.join(heads)} |", f"|{' --- |' * (1 + len(heads))}"]
