@@ -15,7 +15,7 @@ from msgspec import structs
 from sealegs.benchmarks.rgb.benchmark import STARTER_SHA256, make_starter
 from sealegs.benchmarks.rgb.make.facts import answers_of, fact_row, relations_of
 from sealegs.benchmarks.rgb.make.generator import SIZES, compose, events_of
-from sealegs.benchmarks.rgb.make.world import Fixed, World, names_of
+from sealegs.benchmarks.rgb.make.world import Repeats, World, names_of
 from sealegs.errors import UsageError
 from sealegs.make.grammar import seeded
 
@@ -165,7 +165,9 @@ def test_every_fact_of_the_bank_gets_its_documents(lang: str) -> None:
     for relation in relations_of(lang).values():
         for fact in sorted(relation.facts, key=lambda fact: len(fact.answer))[:4]:
             for fake in [fact.fake] if fact.fake else fact.fakes:
-                row = fact_row(relation, structs.replace(fact, fake=fake), lang, seeded("documents"), Fixed())
+                row = fact_row(
+                    relation, structs.replace(fact, fake=fake), lang, seeded("documents"), Repeats()
+                )
                 assert len(row["positive"]) >= 5, (fact, fake)
                 assert len(row["negative"]) == 12, (fact, fake)
                 assert not states(row["query"], [fact.answer, fake]), (fact, fake)

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.benchmarks.rgb.make.world import (
-    Fixed,
+    Repeats,
     Slots,
     Table,
     Value,
@@ -39,6 +39,8 @@ ATTEMPTS = 200
 STEM = 3
 LAST_NAME = 5
 """Letters from which the last name of a person is enough."""
+NOTES = 4
+"""Those of its relation that a fact of a table gets, in turns."""
 NEAR = 4
 """The false answer of a fact in a table is at most so many rows away from it."""
 
@@ -125,12 +127,13 @@ def _completed(fact: Fact, false: Mapping[str, str], answers: AnswerKnowledge, *
 
 def _listed(relation: Relation, lang: str, table: Table) -> Iterator[Fact]:
     """The facts of a table in one language. The answers that are near one in its group are its false ones."""
+    turns = cycle(relation.notes)
     for group in table.values():
         pairs = [pair for row in group for pair in [row[:2] if lang == "en" else row[2:]] if pair[1]]
         for index, (subject, answer) in enumerate(pairs):
             near = (other for _, other in pairs[max(0, index - NEAR) : index + NEAR + 1])
             fakes = tuple(other for other in near if not _alike(other, answer))
-            notes = tuple(fill(note, {"subject": subject}) for note in relation.notes)
+            notes = tuple(fill(note, {"subject": subject}) for note in islice(turns, NOTES))
             yield Fact(subject=subject, answer=answer, fakes=fakes, notes=notes)
 
 
@@ -139,9 +142,11 @@ def _alike(answer: str, other: str) -> bool:
     return states(other, _giveaways(answer)) or states(answer, _giveaways(other))
 
 
-def fact_row(relation: Relation, fact: Fact, lang: str, rng: random.Random, fixed: Fixed) -> dict[str, Any]:
+def fact_row(
+    relation: Relation, fact: Fact, lang: str, rng: random.Random, repeats: Repeats
+) -> dict[str, Any]:
     """A question about a fact with a false answer, and its documents."""
-    writing = Writing(names_of(lang).gap, rng, fixed)
+    writing = Writing(names_of(lang).gap, rng, repeats)
     true, false = _versions(relation, fact, writing)
     return {
         "query": write(pick(relation.queries, rng), _fact_slots(fact), rng),
@@ -158,7 +163,7 @@ class Writing(NamedTuple):
 
     gap: str
     rng: random.Random
-    fixed: Fixed
+    repeats: Repeats
 
 
 def _all_spellings(fact: Fact, answer: str) -> list[str]:
@@ -184,21 +189,20 @@ def _giveaways(*names: str) -> list[str]:
 
 def _versions(relation: Relation, fact: Fact, writing: Writing) -> tuple[list[str], list[str]]:
     """True documents and their false versions: the same draws, once with each answer."""
-    gap, rng, fixed = writing
-    # Those with a sentence that the set has had too often come last; no note is used in two documents, and
-    # the forms that cannot do without one come first.
-    forms = fixed.deck(relation.forms, rng)
-    needing = [index for need in ("{note}", "?{note}") for index, form in enumerate(forms) if need in form]
-    notes = dict(zip(needing, shuffled(fact.notes, rng), strict=False))
+    gap, rng, repeats = writing
+    # No note is used in two documents; the forms that cannot do without one are the first to have one.
+    forms = repeats.deck(relation.forms, rng)
+    noted = [index for index, form in enumerate(forms) if any("{note}" in text for text in form)]
+    noted.sort(key=lambda index: not _needs_note(forms[index]))
+    notes = dict(zip(noted, shuffled(fact.notes, rng), strict=False))
     true_names, false_names = (_giveaways(*_all_spellings(fact, text)) for text in (fact.answer, fact.fake))
     versions: list[tuple[str, str]] = []
     for index, form in enumerate(forms):
         if len(versions) == POSITIVES:
             break
-        templates = [text for text in form if index in notes or text != "?{note}"]
-        if index not in notes and "{note}" in templates:
+        if index not in notes and _needs_note(form):
             continue
-        templates = fixed.choose(templates)
+        templates = repeats.choose(text for text in form if index in notes or "{note}" not in text)
         draws = rng.getrandbits(64)
         true, false = (
             write_document(
@@ -214,22 +218,26 @@ def _versions(relation: Relation, fact: Fact, writing: Writing) -> tuple[list[st
     return [true for true, _ in versions], [false for _, false in versions]
 
 
+def _needs_note(form: Form) -> bool:
+    return any("{note}" in text and not text.startswith("?") for text in form)
+
+
 def _fact_negatives(relation: Relation, fact: Fact, writing: Writing) -> list[str]:
     """Documents about the subject without the answer, and about other subjects of the relation."""
-    gap, rng, fixed = writing
+    gap, rng, repeats = writing
     forbidden = _giveaways(*_all_spellings(fact, fact.answer), *_all_spellings(fact, fact.fake))
-    general = cycle(shuffled(relation.general, rng))
+    general = cycle(text for (text,) in repeats.deck([(text,) for text in relation.general], rng))
     asides = [_fact_aside(fact, note, general, writing) for note in fact.notes]
     negatives = [text for text in asides if not states(text, forbidden)]
     others = cycle(shuffled([other for other in relation.facts if other.subject != fact.subject], rng))
-    forms = cycle(fixed.deck(relation.forms, rng))
+    forms = cycle(repeats.deck(relation.forms, rng))
     for other in islice(others, ATTEMPTS):
         if len(negatives) == NEGATIVES:
             break
         note = pick(other.notes, rng)
         if rng.random() < 0.7:
             slots = _fact_slots(other, answer=other.answer, note=note)
-            text = write_document(fixed.choose(next(forms)), slots, gap, rng)
+            text = write_document(repeats.choose(next(forms)), slots, gap, rng)
         else:
             text = _fact_aside(other, note, general, writing)
         if text not in negatives and not states(text, forbidden):
@@ -239,5 +247,5 @@ def _fact_negatives(relation: Relation, fact: Fact, writing: Writing) -> list[st
 
 def _fact_aside(fact: Fact, note: str, general: Iterator[str], writing: Writing) -> str:
     """A note with one or two general sentences after it."""
-    form = writing.fixed.choose((note, next(general), f"?{next(general)}"))
+    form = writing.repeats.choose((note, next(general), f"?{next(general)}"))
     return write_document(form, _fact_slots(fact), writing.gap, writing.rng)

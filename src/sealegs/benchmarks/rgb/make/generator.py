@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from sealegs.benchmarks.rgb.make.facts import Fact, Form, Relation, fact_row, relations_of
 from sealegs.benchmarks.rgb.make.world import (
-    Fixed,
+    Repeats,
     Slots,
     Value,
     World,
@@ -34,7 +34,7 @@ from sealegs.benchmarks.rgb.make.world import (
 from sealegs.errors import UsageError
 from sealegs.make.grammar import pick, seeded, shuffled
 
-VERSIONS = {"plain": 3, "int": 4, "fact": 5}
+VERSIONS = {"plain": 4, "int": 5, "fact": 6}
 """By kind of set: goes up whenever the code or a bank changes the texts of a seed."""
 
 SIZES = {"plain": 100, "int": 50, "fact": 60}
@@ -148,9 +148,9 @@ def _event_rows(lang: str, kind: str, key: str, size: int) -> list[dict[str, Any
     )
     rows: list[dict[str, Any]] = []
     queries: set[str] = set()
-    fixed = Fixed()
+    repeats = Repeats()
     for number in range(size):
-        world = World(names_of(lang), seeded(key, number), fixed)
+        world = World(names_of(lang), seeded(key, number), repeats)
         draw: Callable[[], QuestionDraft]
         if kind == "plain":
             draw = partial(_one_fact, next(every), world)
@@ -216,8 +216,8 @@ class Family:
         self.facts: list[Slots] = []
         for number in range(size):
             self.facts.append(self._fact(number))
-        self.forms = cycle(world.fixed.deck(event.forms, world.rng))
-        self.asides = cycle(world.fixed.deck(event.asides, world.rng))
+        self.forms = cycle(world.repeats.deck(event.forms, world.rng))
+        self.asides = cycle(world.repeats.deck(event.asides, world.rng))
         self.extras = cycle(shuffled(event.extras, world.rng))
 
     def _fact(self, number: int) -> Slots:
@@ -250,9 +250,9 @@ class Family:
 
     def _document(self, form: Sequence[str], fact: Slots) -> str:
         """A form filled in, every third time with a closing sentence."""
-        rng, fixed = self.world.rng, self.world.fixed
+        rng, repeats = self.world.rng, self.world.repeats
         closing = [f"?{next(self.extras)}"] if rng.random() < 2 / 3 else []
-        return write_document(fixed.choose((*form, *closing)), fact, self.world.names.gap, rng)
+        return write_document(repeats.choose((*form, *closing)), fact, self.world.names.gap, rng)
 
 
 def answer_of(fact: Slots, templates: Iterable[str]) -> list[str]:
@@ -298,7 +298,7 @@ def _compared_facts(event: Event, comparison: ComparisonQuestion, world: World) 
         if len({fact[by].size for fact in asked}) == len(asked):
             break
     usable = [form for form in event.forms if comparison.slots <= stated_slots(form)]
-    forms = cycle(world.fixed.deck([*usable, *comparison.forms], world.rng))
+    forms = cycle(world.repeats.deck([*usable, *comparison.forms], world.rng))
     ranked = sorted(asked, key=lambda fact: fact[by].size)
     lowest, *between, highest = (
         (fact, family.reports([fact] * POSITIVES_COMPARED, forms)) for fact in ranked
@@ -334,11 +334,11 @@ def _fact_rows(lang: str, key: str, size: int) -> list[dict[str, Any]]:
     if size > len(facts):
         raise UsageError(f"There are {len(facts)} facts in '{lang}', not {size}: ask for fewer.")
     rows = []
-    fixed = Fixed()
+    repeats = Repeats()
     for number, (relation, fact) in enumerate(facts[:size]):
         rng = seeded(key, number)
         fact = msgspec.structs.replace(fact, fake=fact.fake or pick(fact.fakes, rng))
-        rows.append({"id": number, **fact_row(relation, fact, lang, rng, fixed)})
+        rows.append({"id": number, **fact_row(relation, fact, lang, rng, repeats)})
     return rows
 
 

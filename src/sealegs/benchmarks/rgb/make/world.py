@@ -20,6 +20,7 @@ from sealegs.files.package_data import data_path, read_json
 from sealegs.make.grammar import between, choose, fill, pick, sentences, shuffled
 
 T = TypeVar("T")
+F = TypeVar("F", bound=Sequence[str])
 
 
 class Value(NamedTuple):
@@ -66,28 +67,37 @@ def write_document(form: Iterable[str], slots: Slots, gap: str, rng: random.Rand
     return gap.join(sentences(form, values(slots, rng), rng))
 
 
-MOST = 3
+MOST_FIXED = 3
 """Documents of a set that may share a sentence in which nothing is filled in."""
+MOST_FILLED = 4
+"""Of one in which something is filled in and that may be left out."""
 
 
-class Fixed:
-    """The sentences of a set in which nothing is filled in, and how often each was written."""
+class Repeats:
+    """The sentences of a set, before anything is filled in, and how often each was written."""
 
     def __init__(self) -> None:
         self.written: Counter[str] = Counter()
 
-    def deck(self, forms: Iterable[Sequence[str]], rng: random.Random) -> list[Sequence[str]]:
-        """Forms in a random order, those with a sentence of this sort that is used up last."""
-        return sorted(shuffled(forms, rng), key=lambda form: any(map(self._used_up, form)))
+    def deck(self, forms: Iterable[F], rng: random.Random) -> list[F]:
+        """Forms in a random order, those least written first, but last those with a used-up sentence in which
+        nothing is filled in."""
+        return sorted(shuffled(forms, rng), key=self._wear)
 
     def choose(self, form: Iterable[str]) -> list[str]:
         """A form without what is used up and may be left out; what remains counts as written."""
         kept = [text for text in form if not (text.startswith("?") and self._used_up(text[1:]))]
-        self.written.update(text.removeprefix("?") for text in kept if "{" not in text)
+        self.written.update(text.removeprefix("?") for text in kept)
         return kept
 
+    def _wear(self, form: Sequence[str]) -> tuple[bool, int]:
+        kept = [text for text in form if not (text.startswith("?") or re.fullmatch(r"\{\w+\}", text))]
+        used_up = any("{" not in text and self._used_up(text) for text in kept)
+        return used_up, max((self.written[text] for text in kept), default=0)
+
     def _used_up(self, text: str) -> bool:
-        return "{" not in text and self.written[text] >= MOST
+        most = MOST_FILLED if "{" in text else MOST_FIXED
+        return self.written[text] >= most and not re.fullmatch(r"\{\w+\}", text)
 
 
 def spellings(template: str, slots: Slots) -> list[str]:
@@ -187,10 +197,10 @@ DOUBLED = re.compile(
 class World:
     """The people, places, dates and figures of one question, invented as they are needed."""
 
-    def __init__(self, names: Names, rng: random.Random, fixed: Fixed | None = None) -> None:
+    def __init__(self, names: Names, rng: random.Random, repeats: Repeats | None = None) -> None:
         self.names = names
         self.rng = rng
-        self.fixed = fixed or Fixed()
+        self.repeats = repeats or Repeats()
         self.decks = {rule: cycle(shuffled(names.rules[rule], rng)) for rule in names.once}
 
     def name(self, rule: str) -> str:
