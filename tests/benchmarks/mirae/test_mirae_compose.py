@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 LEVELS = range(1, 8)
 every_language = pytest.mark.parametrize("language", list(LANGUAGES))
 names = [*(f"{number:02}" for number in question_ids()), *neutral_names()]
+SENTENCE_END = re.compile(r"""[.!?]["'”’)]*(?=\s|$)|[。！？]""")
 
 
 @cache
@@ -51,6 +52,10 @@ def texts(question: dict[str, Any]) -> list[str]:
 
 def sentences(language: str, name: str) -> list[str]:
     return [each for p in bank_text(language, name).paragraphs for variant in p for each in variant]
+
+
+def sentence_count(text: str) -> int:
+    return len(SENTENCE_END.findall(text))
 
 
 # The starter set
@@ -115,6 +120,14 @@ def test_the_languages_are_cut_after_the_same_sentence() -> None:
             assert places["en"] == places["ko"] == places["zh"]
 
 
+def test_every_level_has_as_many_sentences_in_each_language() -> None:
+    sets = [question_set(language, 0)["questions"] for language in LANGUAGES]
+    for translations in zip(*sets, strict=True):
+        for level in LEVELS:
+            counts = [sentence_count(question[f"level_{level}_text"]) for question in translations]
+            assert len(set(counts)) == 1, (translations[0]["question_id"], level, counts)
+
+
 @every_language
 def test_a_prompt_is_the_question_and_the_beginning_of_its_text(language: str) -> None:
     for question in question_set(language, 1)["questions"]:
@@ -149,6 +162,12 @@ def test_the_texts_of_all_languages_are_parallel(name: str) -> None:
         assert used == {slot for key in slot_keys for slot in key.split("/")}
         counts = [len(text.header[key].split("|")) for key in same if key.startswith("names.")]
         assert counts == [len(english.header[key].split("|")) for key in same if key.startswith("names.")]
+
+
+@every_language
+def test_a_line_of_the_bank_is_one_sentence(language: str) -> None:
+    lines = [line for name in names for line in sentences(language, name)]
+    assert [line for line in lines if sentence_count(line) != 1] == []
 
 
 @every_language

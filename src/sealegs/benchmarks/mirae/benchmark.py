@@ -52,9 +52,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "43af3cab28227ac2ee63123a1c67f38e96f7ba8214ee3e06f7d14be4c4ffb89c",
-    "ko": "fccd52bc1132fe16b49629fd9a255610843fdc606cde573e05f6e6df55babbe6",
-    "zh": "a026befc1ea48549c96fac3d6b1567fdd85b0fa4817ad2a372ebfe8e7f2aa03e",
+    "en": "3552e1f0c3f250450cdadf59bebcedd9774179e226bd966c02cbea3b064a81d1",
+    "ko": "d95dce6f73c7fca394a0fa74192ef68b052a6546c46e7e7105ac457e8a38928d",
+    "zh": "75a0191f342801a7dc4a91901645e6986903754bf8ac188f6e673db4afab45aa",
 }
 
 

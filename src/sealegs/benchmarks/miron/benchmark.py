@@ -54,7 +54,7 @@ from sealegs.types import (
 
 STARTER_SHA256 = {
     "en": "fbfc16c6b8e1524aab48cbc9978bd20e6189de3bdc06edb6fb3583bc99437aab",
-    "ru": "475e08f7c5333f93a06bbc8e2f55c12724138cb4b645132a386d81d2cdf4a2c4",
+    "ru": "7d2bd9d3f601aafdf35322918e64a5ba5171254d5cf30c52fc9700f194315f8e",
 }
 
 CONTINUATIONS = Rule(truncated=True, empty=True)

@@ -41,7 +41,7 @@ from sealegs.harness.published import PublishedFiles, Publishing
 from sealegs.types import Answered, Capability, Records, Request, RunSpec, Sample, Score, Summary
 
 DEFAULT = ("bm25",)
-STARTER_SHA256 = {"en": "7a82fa749f6a3418c37fa1291b3cde4c8473eb1e37a510b424220e1d4bd6706c"}
+STARTER_SHA256 = {"en": "33dcc3f12adc9dbae817a7cbbee8cc0d9a02b9a4383a78ccae20a78813104416"}
 
 
 class MultiviewOptions(Struct, frozen=True, kw_only=True):

@@ -23,7 +23,7 @@ from sealegs.make.grammar import seeded
 from sealegs.text.token_estimate import APPROXIMATE, TokenCounter
 
 GENERATOR = "sealegs-mirae"
-VERSION = 7
+VERSION = 8
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 

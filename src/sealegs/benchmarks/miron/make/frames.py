@@ -19,7 +19,7 @@ from msgspec import Struct
 from sealegs.files.package_data import data_path, read_json, read_text
 from sealegs.make.grammar import Role, Values, capitalised, fill, seeded, segments, shuffled, slots
 
-VERSIONS = {"en": 5, "ru": 6}
+VERSIONS = {"en": 5, "ru": 7}
 """A language's goes up whenever the code or its bank changes the examples of a seed."""
 NEW_WORD_ATTEMPTS = 200
 

@@ -25,7 +25,7 @@ from sealegs.files.package_data import read_json
 from sealegs.make.documents import Document
 from sealegs.make.grammar import between, capitalised, fill, pick, seeded, shuffled
 
-VERSION = 2
+VERSION = 3
 """Goes up whenever the code or a bank changes the texts of a seed."""
 
 DOCSETS = ("math", "stories")
