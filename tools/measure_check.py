@@ -22,16 +22,17 @@ Precision and recall of the check that [rgb](../rgb.md#deciding-on-one-answer) d
 were labelled without it, with 95 % intervals by Wilson. Only by the first set no rule was changed: the
 errors on all others were read, and rules changed after, so that their tables are no estimate for new
 replies."""
-NATURAL = """Replies as models give them in such a task, and not made to break rules, by a writer who had read none of
-the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give both parts of an
-answer apart, or round it."""
-HELD_OUT = """Written to be hard, and labelled, by language models that did not know the rules. The rules were developed
-on other replies; the errors on these were read twice, and later those of 13 whose verdict a new rule changed.
-Just before the second reading, which is the fairer estimate for new wordings, precision and recall were .946
-and .858 (English) and .932 and .913 (Chinese) for rejection, .950 and .968, .958 and .952 for right answers,
-and .878 and .887, .976 and .922 for error detection."""
-FRESH = """Right and wrong answers, declines and reports as current models write them, in three parts by writers who had
-read none of the rules, written when these were there. Precision and recall before their errors were read:
+NATURAL = """Replies as models give them in such a task, and not made to break rules, by a writer who had
+read none of the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give
+both parts of an answer apart, or round it."""
+HELD_OUT = """Written to be hard, and labelled, by language models that did not know the rules. The rules
+were developed on other replies; the errors on these were read twice, and later those of 13 whose verdict
+a new rule changed. Just before the second reading, which is the fairer estimate for new wordings,
+precision and recall were .946 and .858 (English) and .932 and .913 (Chinese) for rejection, .950 and
+.968, .958 and .952 for right answers, and .878 and .887, .976 and .922 for error detection."""
+FRESH = """Right and wrong answers, declines and reports as current models write them, in three parts by
+writers who had read none of the rules, written when these were there. Precision and recall before their
+errors were read:
 
 | | second part, English | second part, Chinese | third part, English | third part, Chinese |
 | --- | --- | --- | --- | --- |
@@ -39,13 +40,13 @@ read none of the rules, written when these were there. Precision and recall befo
 | right answer | .971 and .847 | .963 and .906 | .964 and .914 | .953 and .965 |
 | error detection | .938 and 1 | 1 and 1 | .879 and .967 | .913 and .955 |
 
-Of the plain right answers of the third part 82 of 92 and 64 of 67 were found right. On an earlier set, written
-to break the rules (487 and 306 replies): rejection .871 and .984, .911 and 1; right answers .966 and .997, .957
-and 1; error detection .790 and .961, .721 and 1. With the present rules:"""
-PLAIN = """About 90 wordings with many names, dates and numbers, by a writer who had not read the rules: none of them
-declines or reports anything."""
-REAL = """SmolLM2-135M-Instruct on the starter sets: few of its replies decline or report anything. Before their errors
-were read, 7 of 9 rejections on 145 of them were false."""
+Of the plain right answers of the third part 82 of 92 and 64 of 67 were found right. On an earlier set,
+written to break the rules (487 and 306 replies): rejection .871 and .984, .911 and 1; right answers .966
+and .997, .957 and 1; error detection .790 and .961, .721 and 1. With the present rules:"""
+PLAIN = """About 90 wordings with many names, dates and numbers, by a writer who had not read the rules:
+none of them declines or reports anything."""
+REAL = """SmolLM2-135M-Instruct on the starter sets: few of its replies decline or report anything. Before
+their errors were read, 7 of 9 rejections on 145 of them were false."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
