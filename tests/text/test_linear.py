@@ -113,7 +113,8 @@ def test_chinese_without_punctuation_is_split_in_linear_time() -> None:
 
 
 @pytest.mark.parametrize(
-    "unit", ["[a", "![", "a   b\n", "    a\n", "1. a\n", "_a ", "**a ", "汉", "<table>a"]
-)
+    "unit",
+    ["[a", "![", "a   b\n", "    a\n", "1. a\n", "_a ", "**a ", "**a**\n", "<div><a>b</a> ", "汉", "<table>"],
+)  # fmt: skip
 def test_a_document_of_a_user_is_read_in_linear_time(unit: str) -> None:
     assert is_linear(lambda text: read_sections(f"<p>{text}", "en"), unit)

@@ -111,6 +111,63 @@ def test_a_passage_can_be_understood_alone(text: str, lang: Lang, expected: list
     assert cut_text(text, lang) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "lang", "body"),
+    [
+        ("The ferry of Pell sails daily. As mentioned above, it is full. Tea is free.", "en",
+         "The ferry of Pell sails daily."),
+        ("The ferry of Pell sails daily; see below for its fares.\n\nTea is free on the ferry of Pell.", "en",
+         "Tea is free on the ferry of Pell."),
+        ("The ferry of Pell sails daily. The table below has its fares.", "en",
+         "The ferry of Pell sails daily."),
+        ("The bridge at Pell was built in 1904. He was hired last.", "en",
+         "The bridge at Pell was built in 1904."),
+        ("The bridge at Pell was built by Una Bell. She was hired last.", "en",
+         "The bridge at Pell was built by Una Bell. She was hired last."),
+        ("Above the door of Pell Mill hangs a bell of 300 kg.", "en",
+         "Above the door of Pell Mill hangs a bell of 300 kg."),
+        ("To use this, the crew of Pell Yard needs coal. Pell Yard has coal for seven days.", "en",
+         "Pell Yard has coal for seven days."),
+        ("渡口由孔凤仪出资设立。如上所述，渡口在槐川。每日八班。", "zh", "渡口由孔凤仪出资设立。"),
+        ("渡口始建于一九〇四年。票价见下表。", "zh", "渡口始建于一九〇四年。"),
+        ("渡口始建于一九〇四年。他于2001年退休。", "zh", "渡口始建于一九〇四年。"),
+        ("渡口由工程师孔凤仪主持。他于2001年退休。", "zh", "渡口由工程师孔凤仪主持。他于2001年退休。"),
+        ("槐川地下图书馆以上海的图书馆为样板，晚上节目很多。", "zh",
+         "槐川地下图书馆以上海的图书馆为样板，晚上节目很多。"),
+    ],
+)  # fmt: skip
+def test_no_sentence_of_a_passage_speaks_of_what_is_outside_it(text: str, lang: Lang, body: str) -> None:
+    colon = ": " if lang == "en" else "："
+    assert cut_text(f"# Pell\n\n{text}", lang) == [f"Pell{colon}{body}"]
+
+
+@pytest.mark.parametrize(
+    ("text", "lang", "expected"),
+    [
+        ("# Pell\n\n**Crew**\n\nUna Bell steers the ferry daily.\n\n**2. Fares**\n"
+         "A trip costs Ann Lee 7 crowns.", "en",
+         ["Pell – Crew: Una Bell steers the ferry daily.", "Pell – Fares: A trip costs Ann Lee 7 crowns."]),
+        ("# Pell\n\n1. Overview\nThe ferry of Pell sails daily.", "en",
+         ["Pell – Overview: The ferry of Pell sails daily."]),
+        ("# Pell\n\n1. Take the old road to\nPell Mill, and then turn.\n2. Walk on to Pell Yard.", "en",
+         ["Pell: Take the old road to Pell Mill, and then turn. Walk on to Pell Yard."]),
+        ("# 槐川渡口\n\n**由来**\n渡口由孔凤仪出资设立。\n\n二、船只\n渡船现有两艘，均为木船。", "zh",
+         ["槐川渡口：由来：渡口由孔凤仪出资设立。", "槐川渡口：船只：渡船现有两艘，均为木船。"]),
+        ("# Pell tool\n\n## 1.1\n\n### Fixed\n\n- The bell of Pell rings again.\n\n"
+         "## 1.0\n\n### Fixed\n\n- The bell of Pell is quiet now.", "en",
+         ["Pell tool – 1.1 – Fixed: The bell of Pell rings again.",
+          "Pell tool – 1.0 – Fixed: The bell of Pell is quiet now."]),
+        ("# Pell\n\nUna Bell steers it. The fares of 1904 are these:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+         "Ann Lee keeps the till.", "en", ["Pell: Una Bell steers it. Ann Lee keeps the till."]),
+        ("<html><body><div><a href='a'>Home</a> | <a href='b'>Shop</a></div><h1>Pell</h1>\n<p>Una Bell steers"
+         "\nPell every day.</p><dl><dt>fare</dt><dd>A trip costs Ann Lee 7 crowns.</dd></dl></body></html>",
+         "en", ["Pell: Una Bell steers Pell every day.", "Pell – fare: A trip costs Ann Lee 7 crowns."]),
+    ],
+)  # fmt: skip
+def test_a_heading_of_any_form_ends_a_passage(text: str, lang: Lang, expected: list[str]) -> None:
+    assert cut_text(text, lang) == expected
+
+
 def test_pages_lose_their_numbers_heads_and_broken_words() -> None:
     pages = [
         f"Harbour Report\nIn 19{n}0 the har-\nbour of Pell grew by {n} quays.\n\n- {n} -\n\f"
@@ -134,6 +191,11 @@ def test_pages_lose_their_numbers_heads_and_broken_words() -> None:
         ("USA", "United States"),
         ("colour", "color"),
         ("bicycle", "bicycles"),
+        ("grey", "gray"),
+        ("the defence", "the defense"),
+        ("3 %", "three per cent"),
+        ("NYC", "New York City"),
+        ("百分之三", "3%"),
     ],
 )
 def test_another_spelling_of_an_answer_is_not_a_false_answer(answer: str, other: str) -> None:
@@ -149,6 +211,8 @@ def test_another_spelling_of_an_answer_is_not_a_false_answer(answer: str, other:
         ("200", "20"),
         ("5 March 2004", "6 March 2004"),
         ("孔凤仪", "孔凤山"),
+        ("grey", "green"),
+        ("3 %", "4 %"),
     ],
 )
 def test_another_answer_of_the_same_kind_is_one(answer: str, other: str) -> None:

@@ -14,8 +14,9 @@ from rapidfuzz.distance import Indel
 from sealegs.benchmarks.rgb.data import Lang
 from sealegs.benchmarks.rgb.make.sections import ANNOUNCEMENT, read_sections
 from sealegs.make.documents import Document
-from sealegs.text.answer_search.mention import mentions, target
+from sealegs.text.answer_search.mention import find_answer, mentions, target
 from sealegs.text.answer_search.normalization import HAN, Word, plain, words
+from sealegs.text.answer_search.spelling import simplified_characters
 from sealegs.text.bm25 import bm25_index
 
 LONGEST: dict[Lang, int] = {"en": 150, "zh": 250}
@@ -41,19 +42,66 @@ _SENTENCE_END = re.compile(
 
 _LEANS: dict[Lang, re.Pattern[str]] = {
     "en": re.compile(
-        r"[\"“‘'(]*(?:he|she|it|they|we|his|hers?|him|its|their|theirs|them|this|that|these|those|such|both|"
+        r"[(\[]|[\"“‘'(]*(?:(?:(?:if|when|while|as|because|since|although|though|once|unless|until|after|before|in|on|"
+        r"at|for|by|with|from|to|of|during|despite|under|without|among|like|unlike|\w+ of),? )?"
+        r"(?:he|she|it|they|his|hers?|him|its|their|theirs|them|this|that|these|those|such)|we|both|"
         r"neither|here|however|but|and|or|so|then|thus|hence|therefore|also|moreover|furthermore|besides|"
         r"instead|otherwise|nevertheless|nonetheless|still|yet|consequently|accordingly|likewise|similarly|"
-        r"meanwhile|afterwards|later|another|others|the (?:former|latter|same|following|above)|"
+        r"meanwhile|afterwards|later|another|others?|for (?:example|instance|more|further|details)|e\.g|i\.e|"
+        r"note|even (?:so|then)|"
+        r"(?:previously|formerly|finally|next|again|in addition|as a result|in contrast)(?=,)|"
+        r"the (?:former|latter|same|following|above|others?|\w+ ones?)|"
+        r"(?:[^\W\d]+ ){1,4}(?:this|these|those|such)\b[^,.]*(?=,)|"
         r"there(?! (?:is|are|was|were|has|have|will)\b))\b(?!-)",
         re.IGNORECASE,
     ),
     "zh": re.compile(
-        r"[“‘（]*(?:[他她它]们?|其|该|此|这|那(?!曲|不勒斯|霸)|因此|因而|所以|但|然而|不过|于是|后来|随后|接着|同时|"
-        r"另外|而且|并且|或者|否则|同样|两者|前者|后者|以上|上述|如上|咱们|我们|本人)"
+        r"[“‘（]*(?:[他她它]们?|其|该|此|这|那(?!曲|不勒斯|霸)|因此|因而|所以|但|然而|不过|于是|后来|随后|接[着著]|同时|"
+        r"另外|而且|并且|或者|否则|同样|两者|前者|后者|以上|上述|如上|咱们|我们|本人|例如|比如|之[后前]|"
+        r"[为对由与在从如除]此|[在从对由][这那])"
     ),
 }
 """Beginnings of a sentence that speaks of what was said before it."""
+_PARTS = (
+    r"(?:section|chapter|paragraph|page|table|figure|chart|diagram|graph|example|list|listing|step|item)s?"
+)
+_SAID = r"(?:mentioned|described|discussed|noted|explained|stated|said|seen|shown|defined|introduced)"
+_POINTS: dict[Lang, re.Pattern[str]] = {
+    "en": re.compile(
+        # Not "above the door" and "below 5 metres".
+        r"\b(?:above|below|overleaf)\b(?! (?:the|an?|all|any|its?|his|her|their|this|that|these|those|sea|"
+        r"zero|ground|water|average|freezing|\W?\d|(?-i:[A-Z])))|"
+        r"\b(?:aforementioned|aforesaid|foregoing)\b|"
+        rf"\bpages? \d|\b(?:previous|preceding|next|following|last|earlier) {_PARTS}\b|"
+        rf"\b(?:see|in|cf\.|from|of) (?:the )?{_PARTS} (?:\d|[A-Z]\b)(?![^ ]* of\b)|"
+        rf"\b{_SAID} (?:earlier|before|previously|already)\b|\b(?:earlier|previously|already) {_SAID}\b",
+        re.IGNORECASE,
+    ),
+    "zh": re.compile(
+        # Not 地下图书馆, 历史上文化, 晚上节目, 以上海为例.
+        r"如[上前下]?所[述示说言]|[如见参][见看阅照]?[上下前后附左右]一?[文面图表节章段页列述]|"
+        r"[如见参][图表](?=[\d一二三四五六七八九十所])|(?<![以目之天])[上下前](?:述|文(?![化明学艺物献字件人]))|"
+        r"[上下前后]一?[节章](?![目约省奏日])|[上下前后]一[段页](?!时)|"
+        r"(?:^|[，。；：、“（由从在])(?:[上下左右][图表](?![书示演面])|以[上下](?![海简]))|"
+        r"(?:^|[，；：。中读看由])[上下]面|以[上下](?:所|各|几|这|内容|数据|步骤|方法|情况)"
+    ),
+}
+"""Words that point outside a sentence to another place in its document."""
+_PERSONAL: dict[Lang, re.Pattern[str]] = {
+    "en": re.compile(r"[\"“‘'(]*(?:he|she|his|hers?|him)\b", re.IGNORECASE),
+    "zh": re.compile(r"[“‘（]*[他她](?!们)"),
+}
+_PLACES = re.compile(r"\b(?i:at|in|near|from|to|of|on|the|since|until) (?:[A-Z][\w’'-]*[ ,]*(?:and )?)+")
+_PERSON: dict[Lang, re.Pattern[str]] = {
+    "en": re.compile(
+        r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z][a-z’'-]+ (?:[A-Z]\w*\. )*[A-Z][a-z]|"
+        r"(?:^|[.!?] )[A-Z]\w+ (?:\w+ed|is|was|has|had)\b|"
+        r"\b(?:\w*(?:m[ae]n|woman|father|mother)|\w+(?:ist|eer|ian)|boy|girl|child|person|son|daughter|brother|"
+        r"sister|wife|husband|king|queen)\b"
+    ),
+    "zh": re.compile(r"[人员师匠僧士民父母王帝]|[主院校市县省董]长|[家者][，、。\w]|先生|主任|教授|太守"),
+}
+"""What a personal pronoun may stand for, once names of places are left out."""
 _ENTRY = re.compile(r"[a-z][\w ’'-]{1,30}: ")
 """The word that an entry of a glossary explains."""
 _NAME_INSIDE = re.compile(r"(?<![.!?…:])(?<![.!?…:][\"”’)]) [\"“‘(]*(?!I\b)[A-Z]|\d")
@@ -87,11 +135,14 @@ def cut_text(text: str, lang: Lang) -> list[str]:
     title, sections = read_sections(text, lang)
     passages: list[str] = []
     for section in sections:
-        parts = [part for paragraph in section.paragraphs for part in sentences(paragraph, lang)]
-        for body in _pack(parts, lang):
+        if points_outside(section.heading, "", lang):
+            continue
+        for body in _pack([sentences(paragraph, lang) for paragraph in section.paragraphs], lang):
             if length(body, lang) >= SHORTEST[lang] and (title or names_something(body, lang)):
-                heading = "" if section.heading in ("", title) else section.heading
-                passages.append(_headed([title, heading], body, lang))
+                heading = (
+                    "" if section.heading == title or _LEANS[lang].match(section.heading) else section.heading
+                )
+                passages.append(_headed([title, section.around, heading], body, lang))
     return passages
 
 
@@ -102,18 +153,22 @@ def _headed(headings: Sequence[str], body: str, lang: Lang) -> str:
     return f"{joined}{colon}{GAP[lang] if joined else ''}{body}"
 
 
-def _pack(parts: Sequence[str], lang: Lang) -> list[str]:
-    """Sentences in passages, each of which begins with one that stands by itself."""
+def _pack(paragraphs: Sequence[Sequence[str]], lang: Lang) -> list[str]:
+    """The sentences of paragraphs in passages, each of which begins with one that stands by itself. What
+    follows a sentence that points outside is left out with it up to the end of its paragraph."""
     groups: list[str] = []  # a sentence that stands by itself, with those that lean on it
     whole = False
-    for part in parts:
-        longer = f"{groups[-1]}{GAP[lang]}{part}" if whole else part
-        if leans(part, lang) and whole and length(longer, lang) <= LONGEST[lang]:
-            groups[-1] = longer
-            continue
-        whole = not leans(part, lang) and length(part, lang) <= LONGEST[lang]
-        if whole:
-            groups.append(part)
+    for paragraph in paragraphs:
+        for part in paragraph:
+            leaning = leans(part, lang)
+            before = groups[-1] if whole and leaning else ""
+            if points_outside(part, before, lang):
+                whole = False
+                break
+            group = f"{before}{GAP[lang]}{part}" if before else part
+            whole = (not leaning or bool(before)) and length(group, lang) <= LONGEST[lang]
+            if whole:
+                groups[len(groups) - bool(before) :] = [group]
     passages: list[list[str]] = []
     room = 0
     for group in groups:
@@ -129,7 +184,16 @@ def leans(sentence: str, lang: Lang) -> bool:
     """Whether a sentence cannot be understood without the one before it."""
     if sentence[:1].islower():
         return not _ENTRY.match(sentence)
-    return bool(_LEANS[lang].match(sentence))
+    return bool(_LEANS[lang].match(simplified_characters(sentence)))
+
+
+def points_outside(sentence: str, before: str, lang: Lang) -> bool:
+    """Whether a sentence speaks of another place in its document, or of a person that what is before it in
+    its passage does not name."""
+    sentence = simplified_characters(sentence)
+    if _POINTS[lang].search(sentence):
+        return True
+    return bool(_PERSONAL[lang].match(sentence)) and not _PERSON[lang].search(_PLACES.sub(" ", before))
 
 
 def names_something(text: str, lang: Lang) -> bool:
@@ -192,15 +256,18 @@ def same_words(text: str, other: str) -> bool:
 def may_be_same(answer: str, other: str) -> bool:
     """Whether two answers may be spellings of one.
 
-    The words of the one are all in the other ("Venn, Tobias"), it is the initials of the other (FSF), its
-    words are shortened (St. Petersburg, T. Venn), or hardly a letter differs (colour, color).
+    The one is found in the other as answers are ("twelve", "3 percent"), its words are all in the other
+    ("Venn, Tobias"), it is the initials of the other (FSF), its words are shortened (St. Petersburg, T. Venn)
+    or differ in vowels (grey, gray), or hardly a letter differs (colour, color).
     """
+    if any(all(find_answer(text, ((spelling,),))) for text, spelling in ((answer, other), (other, answer))):
+        return True
     one, two = (re.findall(r"\w+", _normalise(text).replace(".", "")) for text in (answer, other))
     if {*one} <= {*two} or {*two} <= {*one}:
         return True
     if any(_are_initials("".join(short), long) for short, long in ((one, other), (two, answer))):
         return True
-    if len(one) == len(two) and all(map(_shortens, one, two)):
+    if len(one) == len(two) and all(map(_are_alike, one, two)):
         return True
     figures = any(character.isdigit() for character in answer + other)
     return not figures and Indel.normalized_similarity("".join(one), "".join(two)) > SAME_SPELLING
@@ -212,13 +279,19 @@ def _are_initials(letters: str, name: str) -> bool:
     return len(initials) > 1 and letters.startswith(initials) and len(letters) <= len(initials) + 1
 
 
-def _shortens(one: str, two: str) -> bool:
-    """Whether one of two words is the other without some of its letters, but not the first; no number is."""
+def _are_alike(one: str, two: str) -> bool:
+    """Whether one of two words is the other without some of its letters, but not the first, or with other
+    vowels, or s, c or z for each other; no number is."""
     short, long = sorted((one, two), key=len)
+    if one == two or short[0] != long[0] or not short.isalpha():
+        return one == two
     letters = iter(long[1:])
-    return one == two or (
-        short[0] == long[0] and short.isalpha() and all(letter in letters for letter in short[1:])
-    )
+    shortened = all(letter in letters for letter in short[1:])
+    return shortened or (len(long) <= len(short) + 1 and _consonants(short) == _consonants(long))
+
+
+def _consonants(word: str) -> str:
+    return re.sub("[aeiouy]", "", re.sub("[cz]", "s", word))
 
 
 def repeats(text: str, other: str) -> bool:

@@ -26,6 +26,8 @@ LONGEST_QUESTION = 4
 """Lines of a question that a FAQ marks by a Q; one that has a number only has fewer."""
 NARROW = 60
 """Characters in a line: narrower text breaks its lines anywhere, so a short one does not stand out."""
+TERM, UNMARKED = 7, 8
+"""The levels of headings that are the terms of definitions, and of those that no mark makes one."""
 CODE_INDENT = 2
 """Blanks by which code is indented more than the text before it."""
 FEW_SYMBOLS, MANY_SYMBOLS = 0.06, 0.2
@@ -34,22 +36,31 @@ FEW_SYMBOLS, MANY_SYMBOLS = 0.06, 0.2
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
 _HTML = re.compile(r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article)\b[^>]*>", re.IGNORECASE)
+_PAGE = re.compile(r"<(?:!doctype|html|body)\b", re.IGNORECASE)
+"""Where lines break anywhere; in Markdown with some tags they do not."""
 _COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 _UNREAD = re.compile(
-    r"<(script|style|head|nav|header|footer|aside|form|button|pre)\b.*?</\1\s*>",
+    r"<(script|style|head|nav|header|footer|aside|form|button)\b.*?</\1\s*>",
     re.DOTALL | re.IGNORECASE,
 )
+_EXAMPLE = re.compile(r"<pre\b.*?</pre\s*>", re.DOTALL | re.IGNORECASE)
 _DATA_TABLE = re.compile(
     r"<table\b[^>]*>(?:(?!</?table\b|<(?:li|h[1-6])\b).)*</table\s*>", re.DOTALL | re.IGNORECASE
 )
 """One with headings, lists or further tables in it lays out a page."""
-_MENU_ITEM = re.compile(r"<(li|p)\b[^>]*>\s*<(a|code)\b[^>]*>[^<]*</\2>\s*</\1\s*>", re.IGNORECASE)
-"""An item that is nothing but a link, or a paragraph that is nothing but code."""
+_MENU_ITEM = re.compile(
+    r"<(li|p|div)\b[^>]*>\s*(?:<a\b[^>]*>[^<]*</a>[\s|·•]*)+(?:</\1\s*>|(?=<[uo]l\b))|"
+    r"<p\b[^>]*>\s*<code\b[^>]*>[^<]*</code>\s*</p\s*>",
+    re.IGNORECASE,
+)
+"""A block that is nothing but links, or a paragraph that is nothing but code."""
+_BANNER = re.compile(r"\A.*?(?=<h1\b)", re.DOTALL | re.IGNORECASE)
+"""What a page without marked content has before its heading."""
 _CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
 """What a page is about, without its menus and key bindings."""
 _ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
-_HEADING_TAG = re.compile(r"<h([1-6])\b[^>]*>(.*?)</h\1\s*>", re.DOTALL | re.IGNORECASE)
+_HEADING_TAG = re.compile(r"<(h[1-6]|dt)\b[^>]*>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 _BLOCK_TAG = re.compile(
     r"</?(?:p|div|li|ul|ol|br|section|article|body|html|table|tr|td|blockquote)\b[^>]*>", re.I
 )
@@ -58,11 +69,20 @@ _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:(?:page|p\.|第)\s*\d{1,4}|\d{1,3}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
 )
 """A year that stands alone is none."""
-_HASHES = re.compile(r" {0,3}(#{1,6})\s+(.*?)\s*#*")
+_HEAD_NUMBER = re.compile(r"\A\d{1,4} {3,}| {3,}\d{1,4}\Z")
+"""Of a page, beside its running head."""
+_HASHES = re.compile(r" {0,3}(#{1,7}|={1,6})\s+(.*?)\s*[#=]*")
+_BOLD_LINE = re.compile(
+    r"(?:\A|(?<=\n\n)|(?<=[.!?:。！？：|]\n)) {0,3}(\*{1,3}|_{1,3})(?=\w)([^*_\n]+)\1([:：]?)[ \t]*$",
+    re.MULTILINE,
+)
+_OUTLINE = re.compile(r"(?<=\n\n)(\*{1,4}) (?=[^\n]+(?:\n\n|\Z))")
+"""Stars of headings in Emacs's outlines, which have two of them somewhere."""
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
 _TABLE_ROW = re.compile(
-    r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*\S(?: {2,}[-+\d.,%]+){2,}\s*|.*\S {3,}\S.* {3,}\S.*"
+    r"\s*\|.*|.*\|.*\|.*|.*\t.*\t.*|.*(?:\. ?){4}\s*\d+\s*|"
+    r".*\S(?: {2,}[-+\d.,%]+){2,}\s*|.*\S {3,}\S.* {3,}\S.*"
 )
 _DIRECTIVE = re.compile(r"\s*(?:\.\. .*::.*|:[\w-]+:\s.*)")
 _MANUAL_NAME = re.compile(r"\A\s*(?:\S+\(\d\w*\).*\n\s*)?NAME\n+ +(\S.*)\n")
@@ -75,22 +95,25 @@ _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
     r"\A\s*(?:\d{1,2}(?:\.\d{1,2})*[.)]\s+|\d{1,2}(?:\.\d{1,2})+\s+|\d\s+|[IVX]+\.\s+|Q\d*[.:)]\s+|"
-    r"第[一二三四五六七八九十\d]+[章节]\s*|[一二三四五六七八九十]+、)"
+    r"第[一二三四五六七八九十\d]+[章节]\s*|[（(]?(?:[一二三四五六七八九十]+|\d{1,2})(?:[、．]|[）)]))"
 )
+_DECIMAL = re.compile(r"\s*\d{1,2}\.\d")
 _ASKED, _ANSWERED = (re.compile(rf"^ *{letter}\d*[.:)] +", re.MULTILINE) for letter in "QA")
 _REMOVED = "\x00"
-"""In the place of code between fences."""
-ANNOUNCEMENT = re.compile(r"(?:\A|(?<=[.!?。！？]))[^.!?。！？]*[:：]\Z")
+"""In the place of code and of tables with tags."""
+ANNOUNCEMENT = re.compile(
+    r"(?:\A|(?<=[.!?])\s+(?![a-z])|(?<=[。！？]))(?:[^.!?。！？]|[.!?](?!\s)|[.!?](?=\s+[a-z]))*[:：]\Z"
+)
 """A last sentence that only announces what was left out, as code is."""
 _IMAGE = re.compile(r"!\[[^\]\[]*\]\([^)(]*\)")
 _LINK = re.compile(r"\[([^\]\[]+)\](?:\([^)(]*\)|\[[^\]\[]*\])")
-_QUOTED = re.compile(r"(?<!`)`([^`']+)'")
+_QUOTED = re.compile(r"(?<![^\s(\"“])`([^`']+)'(?!\w)")
 _EMPHASIS = re.compile(
     r"(\*{2,3})(?=\S)(.{1,300}?)(?<=\S)\1|"
     r"(?<![\w*\"'/.])(\*|_{1,3})(?=[\w\"“‘(《])([^*]{1,300}?)(?<=[\w.!?…,:\"”’)》])\3(?![\w*\"'/.])"
 )
 """In pairs: a star that stands alone means something, as in "*.txt"."""
-_MARKS = re.compile(r"`+|\[\^?\d+\]|~~")
+_MARKS = re.compile(r"`+|\[\^?\d+\]|~~|-\*-.*?-\*-")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
 _ENDS_TEXT = re.compile(r"[.!?…。！？:：][\"”’)」』）]*\Z")
 _SENTENCE_INSIDE = re.compile(r"[.!?] +[\"“‘(]*[A-Z]|[。！？]\S")
@@ -101,6 +124,8 @@ _SYMBOL = re.compile(r"[^\w\s.,;:!?'\"’“”‘()\-–—`…。，、；：�
 class Section(NamedTuple):
     heading: str
     """Empty where there is none."""
+    around: str
+    """The heading of the section that it is a part of, where others of the document have the same heading."""
     paragraphs: list[str]
 
 
@@ -113,45 +138,82 @@ class Sections(NamedTuple):
 def read_sections(text: str, lang: Lang) -> Sections:
     """The title of a document and its sections, in order; sections without any text are left out."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    title, text = _without_tags(_INDENTED.sub(lambda line: line[0].expandtabs(), text))
+    title, text = _without_tags(_INDENTED.sub(lambda line: line[0].expandtabs(), text), lang)
     text = _MANUAL_NAME.sub(r"# \1\n\n", text)
+    if re.search(r"^\*\* ", text, re.MULTILINE):
+        text = _OUTLINE.sub(lambda stars: f"{'#' * len(stars[1])} ", text)
+    text = _BOLD_LINE.sub(lambda line: _bold_heading(line, lang), text)
     if len(_ASKED.findall(text)) > 1:
         text = _ANSWERED.sub("\n", text)
     text = _COMMENT_LINES.sub("", _CODE.sub(f"\n\n{_REMOVED}\n\n", _FRONT_MATTER.sub("", text)))
-    sections = [Section("", [])]
+    sections = [Section("", "", [])]
+    open_headings: list[tuple[int, str]] = []
+    unfinished = False
     blocks = list(_blocks(_without_page_marks(text).strip("\n").split("\n"), lang))
-    questions = sum(heading and _asks(lines[0]) for heading, lines in blocks)
-    for heading, lines in blocks:
-        if not lines:  # code, which the sentence before it may announce
-            sections[-1].paragraphs[-1:] = (ANNOUNCEMENT.sub("", p) for p in sections[-1].paragraphs[-1:])
+    questions = sum(bool(level) and _asks(lines[0]) for level, lines in blocks)
+    for level, lines in blocks:
+        if not lines:  # code or a table, which the sentence before it may announce
+            last = sections[-1].paragraphs[-1:]
+            announcing = [f"{text[:-1]}:" for text in last] if unfinished else last
+            sections[-1].paragraphs[-1:] = (ANNOUNCEMENT.sub("", text) for text in announcing)
+            unfinished = False
             continue
         begins = not title and not any(section.paragraphs for section in sections)
         # The first question of a FAQ is not its title, nor is the first of numbered sections.
         if (questions > 1 and _asks(lines[0])) or _NUMBERED.match(lines[0]):
             begins = False
-        if begins and (heading or all(_is_short_heading(line, lang) for line in lines)):
+        if begins and (level or all(_is_short_heading(line, lang) for line in lines)):
             title = ", ".join(map(_clean, lines)).rstrip(":：")
-        elif not heading:
+        elif not level:
             sections[-1].paragraphs.append(_paragraph(lines, lang))
+            unfinished = not _ENDS_SENTENCE.search(_clean(lines[-1]))
         else:
-            sections.append(Section(_NUMBERED.sub("", _clean(" ".join(lines))).rstrip(".:："), []))
-    return Sections(title, [section for section in sections if any(section.paragraphs)])
+            heading = _NUMBERED.sub("", _clean(" ".join(lines))).rstrip(".:：")
+            open_headings = [(outer, name) for outer, name in open_headings if outer < level]
+            sections.append(Section(heading, open_headings[-1][1] if open_headings else "", []))
+            open_headings.append((level, heading))
+            unfinished = False
+    names = Counter(section.heading for section in sections)
+    return Sections(
+        title,
+        [
+            section if names[section.heading] > 1 else section._replace(around="")
+            for section in sections
+            if any(section.paragraphs)
+        ],
+    )
 
 
-def _without_tags(text: str) -> tuple[str, str]:
+def _bold_heading(line: re.Match[str], lang: Lang) -> str:
+    """A line that is only bold as a heading, unless it is a sentence."""
+    heading = _NUMBERED.sub("", line[2]).rstrip(":：")
+    return f"{'#' * TERM} {line[2]}\n" if _is_short_heading(heading, lang) else line[0]
+
+
+def _without_tags(text: str, lang: Lang) -> tuple[str, str]:
     """The title that HTML names, and its text with headings as Markdown has them; other text as it is."""
     if not _HTML.search(text):
         return "", text
-    titles = _TITLE_TAG.findall(text)
+    titles, is_page = _TITLE_TAG.findall(text), bool(_PAGE.search(text))
     content = _CONTENT.search(text)
-    text = _COMMENT.sub("", content[2] if content else text)
-    for pattern in (_UNREAD, _DATA_TABLE, _MENU_ITEM):
-        text = pattern.sub("\n\n", text)
-    text = _HEADING_TAG.sub(lambda match: f"\n\n# {' '.join(match[2].split())}\n\n", text)
+    text = _COMMENT.sub("", content[2] if content else _BANNER.sub("", text))
+    for pattern, left in ((_UNREAD, ""), (_EXAMPLE, _REMOVED), (_DATA_TABLE, _REMOVED), (_MENU_ITEM, "")):
+        text = pattern.sub(f"\n\n{left}\n\n", text)
+    text = _HEADING_TAG.sub(_hashed, text)
     text = _BLOCK_TAG.sub("\n\n", _ITEM_TAG.sub("\n\n- ", text))
     text = "\n".join(line.strip() for line in text.split("\n"))
-    title = html.unescape(_TAG.sub("", titles[0])).strip() if titles and "\n# " not in text else ""
+    if is_page:
+        text = re.sub(r"(?<!\n)\n(?!\n)", " " if lang == "en" else "", text)
+    title = (
+        "" if not titles or re.search(r"\n#{1,6} ", text) else html.unescape(_TAG.sub("", titles[0])).strip()
+    )
     return title, html.unescape(_TAG.sub("", text))
+
+
+def _hashed(heading: re.Match[str]) -> str:
+    """A tagged heading, or a term that is defined, as Markdown has it."""
+    level = int(heading[1][1]) if heading[1][1].isdigit() else TERM
+    return f"\n\n{'#' * level} {' '.join(heading[2].split())}\n\n"
 
 
 def _without_page_marks(text: str) -> str:
@@ -163,11 +225,20 @@ def _without_page_marks(text: str) -> str:
         if line == "\f" or (line.strip() and _PAGE_NUMBER.fullmatch(line.strip()))
     }
     beside = Counter(
-        lines[index].strip() for index in {index + step for index in marks for step in _steps(lines, index)}
+        _running_head(lines[index])
+        for index in {index + step for index in marks for step in _steps(lines, index)}
     )
+    beside.update(_running_head(line) for line in lines if _HEAD_NUMBER.search(line.strip()))
     running = {line for line, number in beside.items() if line and number >= RUNNING}
-    kept = [line for index, line in enumerate(lines) if index not in marks and line.strip() not in running]
+    kept = [
+        line for index, line in enumerate(lines) if index not in marks and _running_head(line) not in running
+    ]
     return "\n".join(kept)
+
+
+def _running_head(line: str) -> str:
+    """A line without the number of its page."""
+    return _HEAD_NUMBER.sub("", line.strip())
 
 
 def _steps(lines: Sequence[str], index: int) -> Iterator[int]:
@@ -181,9 +252,9 @@ def _steps(lines: Sequence[str], index: int) -> Iterator[int]:
             step += direction
 
 
-def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
-    """The headings and paragraphs of a text, each with whether it is a heading; code is a paragraph of no
-    line."""
+def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[int, list[str]]]:
+    """The headings of a text with their levels, and its paragraphs with none; code and tables are paragraphs
+    of no line."""
     groups = [list(group) for blank, group in groupby(lines, key=lambda line: not line.strip()) if not blank]
     numbered = {
         index
@@ -193,15 +264,15 @@ def _blocks(lines: Sequence[str], lang: Lang) -> Iterator[tuple[bool, list[str]]
     margin = 0
     for index, group in enumerate(groups):
         if index in numbered and len(numbered) >= NUMBERED_HEADINGS:
-            yield True, [line.strip() for line in group]
+            yield UNMARKED, [line.strip() for line in group]
             continue
-        for heading, block in _block(group, lang):
-            if heading:
-                yield True, block
-            elif _is_code(block, margin):
-                yield False, []
+        for level, block in _block(group, lang):
+            if level:
+                yield level, block
+            elif not block or _is_code(block, margin):
+                yield 0, []
             else:
-                yield False, block
+                yield 0, block
                 margin = _indent(block)
 
 
@@ -233,10 +304,10 @@ def _indent(lines: Sequence[str]) -> int:
     return min(len(line) - len(line.lstrip(" ")) for line in lines)
 
 
-def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
+def _block(lines: list[str], lang: Lang) -> Iterator[tuple[int, list[str]]]:
     """What stands between two blank lines: marked headings, a short line of its own, items, paragraphs."""
     if len(lines) == 1 and _is_short_heading(lines[0], lang):
-        yield True, [lines[0].strip()]
+        yield UNMARKED, [lines[0].strip()]
         return
     paragraph: list[str] = []
     width = max(map(len, lines))
@@ -249,29 +320,32 @@ def _block(lines: list[str], lang: Lang) -> Iterator[tuple[bool, list[str]]]:
         apart = _stands_apart(line, below, width, lang) and (first or bool(_ENDS_TEXT.search(paragraph[-1])))
         starts = bool(hashes or underlined or _BULLET.match(line) or _RULE.fullmatch(line))
         if paragraph and (starts or apart or _TABLE_ROW.fullmatch(line)):
-            yield False, paragraph
+            yield 0, paragraph
             paragraph = []
-        if hashes or underlined or apart or (outdented and _is_short_heading(line, lang)):
-            yield True, [hashes[2] if hashes else line.strip()]
-        elif not any(pattern.fullmatch(line) for pattern in (_TABLE_ROW, _RULE, _UNDERLINE, _DIRECTIVE)):
+        short = outdented or (first and bool(_BULLET.match(below)) and not starts)
+        if hashes or underlined or apart or (short and _is_short_heading(line, lang)):
+            yield len(hashes[1]) if hashes else UNMARKED, [hashes[2] if hashes else line.strip()]
+        elif _TABLE_ROW.fullmatch(line):
+            yield 0, []
+        elif not any(pattern.fullmatch(line) for pattern in (_RULE, _UNDERLINE, _DIRECTIVE)):
             paragraph.append(_QUOTE.sub("", _BULLET.sub("", line, count=1), count=1))
     if paragraph:
-        yield False, paragraph
+        yield 0, paragraph
 
 
 def _stands_apart(line: str, below: str, width: int, lang: Lang) -> bool:
     """Whether a line of running text is a heading, as in the text of a PDF: it ends though the first word of
-    the line below would have had room in it."""
+    the line below would have had room in it. In narrow text, and in Chinese, only a numbered line is."""
     line, below = line.rstrip(), below.strip()
-    if lang != "en" or not below:
-        return False
-    room = width - len(line) > len(below.split()[0]) + 1
     prefix = _NUMBERED.match(line)
+    if not below or not (prefix or (lang == "en" and width >= NARROW)):
+        return False
+    room = width - len(line) > (len(below.split()[0]) + 1 if lang == "en" else 1)
     first_part = prefix and below.startswith(prefix[0].strip())  # 1.1 below 1
-    begins = re.match(r"[\"“‘(]*[A-Z]", below) and not _is_short_heading(below, lang)
+    begins = re.match(r"[\"“‘(]*[^\W\d_a-z]", below) and not _is_short_heading(below, lang)
     text = line[prefix.end() if prefix else 0 :].lstrip()
-    heading = text[:1].isupper() and '"' not in text and _is_short_heading(text, lang)
-    return bool(width >= NARROW and room and heading and (begins or first_part))
+    heading = not text[:1].islower() and '"' not in text and _is_short_heading(text, lang)
+    return bool(room and heading and (begins or first_part or _DECIMAL.match(line)))
 
 
 def _is_short_heading(line: str, lang: Lang) -> bool:
@@ -283,7 +357,7 @@ def _is_short_heading(line: str, lang: Lang) -> bool:
         return False
     if any(pattern.fullmatch(line) for pattern in (_HASHES, _TABLE_ROW, _RULE)):
         return False
-    return bool(re.match(r"[^\W_]", text)) and not text[0].islower()
+    return bool(re.match(r"[^\W_]", text)) and not text[0].islower() and "=" not in text
 
 
 def _asks(line: str) -> bool:
