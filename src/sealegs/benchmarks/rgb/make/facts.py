@@ -80,8 +80,9 @@ class AnswerKnowledge(Struct, frozen=True, forbid_unknown_fields=True):
         found.append(re.sub(r"\. (?=[A-Z]\.)", ".", answer))
         stem = re.sub(r"(?:火山|[山峰河江])$", "", answer)
         found += [stem] if len(stem) >= STEM else []
-        last = re.split(r"[ ·]", answer)[-1]
-        found += [last] if people and len(last) >= (LAST_NAME if last.isascii() else 2) else []
+        for name in (answer, plain) if people else ():
+            last = re.split(r"[ ·]", name)[-1]
+            found += [last] if len(last) >= (LAST_NAME if last.isascii() else 2) else []
         return tuple(dict.fromkeys(text for text in found if text != answer))
 
 
@@ -93,8 +94,8 @@ class Relation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     queries: tuple[str, ...]
     forms: tuple[Form, ...]
     """Documents that state the fact."""
-    general: tuple[str, ...]
-    """Sentences that go with any note."""
+    general: tuple[str, ...] = ()
+    """Sentences that go with any note; none where the notes are whole documents."""
     notes: tuple[str, ...] = ()
     """Templates of notes, for the facts of the table."""
     facts: tuple[Fact, ...]
@@ -246,6 +247,7 @@ def _fact_negatives(relation: Relation, fact: Fact, writing: Writing) -> list[st
 
 
 def _fact_aside(fact: Fact, note: str, general: Iterator[str], writing: Writing) -> str:
-    """A note with one or two general sentences after it."""
-    form = writing.repeats.choose((note, next(general), f"?{next(general)}"))
+    """A note, with one or two general sentences after it where the relation has any."""
+    further = list(islice(general, 2))
+    form = writing.repeats.choose((note, *further[:1], *(f"?{text}" for text in further[1:])))
     return write_document(form, _fact_slots(fact), writing.gap, writing.rng)
