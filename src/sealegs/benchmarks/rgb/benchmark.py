@@ -136,7 +136,7 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 STARTER_SHA256 = {
     "en": "f1d3936ed76fa5bbd4a053060597f5b3dbaf5b80273650472c8ff300dc7b45d8",
     "en_int": "6e28893c2c144e360c7b5cbf29e44a9a91438b1527b06d7bc10576714a05f904",
-    "en_fact": "4fc19e31c4af717acb19a330e45fa473cbb864a6bf324d32a7d6694e92ac29bd",
+    "en_fact": "e9d1fbb8ad784c7f707b146c960997d9eaa8e6f57480f5f1f32d7c6a755d8328",
     "zh": "62eac3f39f7f381d760161e02a8e87170ce0348a80101c6772b30df98fd38020",
     "zh_int": "a762562696c7501f23f2e96e67984b7c7a7cb0ca1c0cf2e021341463c2e04014",
     "zh_fact": "a10e9d8cf0ce8dee03c695ddee4e08c4ddbf682de2dcdf2e3feef0962b9df7ff",
