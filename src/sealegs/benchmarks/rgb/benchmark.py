@@ -139,7 +139,7 @@ STARTER_SHA256 = {
     "en_fact": "e9d1fbb8ad784c7f707b146c960997d9eaa8e6f57480f5f1f32d7c6a755d8328",
     "zh": "62eac3f39f7f381d760161e02a8e87170ce0348a80101c6772b30df98fd38020",
     "zh_int": "a762562696c7501f23f2e96e67984b7c7a7cb0ca1c0cf2e021341463c2e04014",
-    "zh_fact": "a10e9d8cf0ce8dee03c695ddee4e08c4ddbf682de2dcdf2e3feef0962b9df7ff",
+    "zh_fact": "990be586b87ddf38fea44946c031b9618fdd1e38e87dca67ec6fed5dcfcfadde",
 }
 
 
