@@ -97,10 +97,9 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def active(self) -> bool:
         """Whether its process runs now."""
-        if self.began and not self.task.identity:
+        if self.began:
             return self.pid > 0 and process_began(self.pid) == self.began
-        # A process that has many runs, or a system without /proc.
-        return lock.is_written(Path(self.path))
+        return lock.is_written(Path(self.path))  # on a system without /proc
 
     @property
     def state(self) -> State:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from sealegs.errors import SealegsError, UsageError
+from sealegs.errors import BudgetReached, SealegsError, UsageError
 from sealegs.harness.gate import RequestGate, RoleGate, Ticket
 from sealegs.harness.model import CountsTries, HasNotes, MayRefuse, Model, addresses_of
 from sealegs.harness.progress import Progress, watch
@@ -231,8 +231,7 @@ class _Sending:
 
     def run(self) -> None:
         try:
-            # Waits for money are in this thread, which a stop reaches.
-            while (first := self._admit_next(wait=True)) is not None:
+            while (first := self._admit_next()) is not None:
                 self._answer_all(first)
         finally:
             self._dispatcher.journal.flush()
@@ -267,18 +266,22 @@ class _Sending:
     def __next__(self) -> Request:
         """The next request that the gate admits. A model may read them in a thread of its own, and may ask
         again after the end: what was answered since then may have left money over."""
-        request, self._first = self._first or self._admit_next(wait=False), None
+        request, self._first = self._first or self._admit_next(), None
         if request is None:
             raise StopIteration
         return request
 
-    def _admit_next(self, *, wait: bool) -> Request | None:
+    def _admit_next(self) -> Request | None:
         """The next request; None at the end, and where it must wait until those under way are answered."""
-        keyed = self._held_back or next(self._pending, None)
-        ticket = self._dispatcher.gate.admit(keyed.request, wait=wait) if keyed is not None else None
-        if keyed is None or ticket is None:
-            self._held_back = keyed
+        keyed = self._held_back = self._held_back or next(self._pending, None)
+        if keyed is None:
             return None
+        try:
+            ticket = self._dispatcher.gate.admit(keyed.request)
+        except BudgetReached:
+            if self._admitted:
+                return None
+            raise
         self._held_back = None
         self._admitted[keyed.request] = keyed, ticket
         return keyed.request

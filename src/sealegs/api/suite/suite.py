@@ -11,17 +11,14 @@ from msgspec import Struct
 
 from sealegs.analysis.gate import gate
 from sealegs.analysis.leaderboard import leaderboard
-from sealegs.api.earlier import EarlierStart
 from sealegs.api.launch import stored
 from sealegs.api.plan import Plan, dry_run
-from sealegs.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
-from sealegs.api.suite.execution import Execution, earlier_outcome
+from sealegs.api.suite.definition import BenchmarkEntry, SuiteFile, read_suite
+from sealegs.api.suite.execution import Budget, Execution, earlier_outcome
 from sealegs.api.suite.runs import PlannedRun, planned_runs
 from sealegs.errors import SealegsError, UsageError
 from sealegs.files import lock
 from sealegs.harness.folder import Run, shared_layout
-from sealegs.harness.gate import RequestGate
-from sealegs.harness.limits import Limits
 from sealegs.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from sealegs.report.terminal.runs import RunsWatcher, runs_watcher
 
@@ -56,18 +53,17 @@ def suite(
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `sealegs suite --init` writes a file to begin with.
     """
-    definition, planned, root, budget = _read(Path(file), out, allow_hosts)
+    definition, planned, root = _read(Path(file), out, allow_hosts)
     chosen = _chosen(planned, [only] if isinstance(only, str) else only)
     root.mkdir(parents=True, exist_ok=True)
     if (root / "spec.json").exists():
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
-        for run in planned:  # what earlier calls have spent counts before any is begun
-            run.gate.resume(EarlierStart(root / run.name).usage())
+        budget = Budget(definition.definition.budget, root, planned)
         parallel, watcher = definition.definition.parallel, runs_watcher(progress)
-        outcomes = Execution(root, chosen, parallel=parallel, watcher=watcher).execute()
+        outcomes = Execution(root, chosen, budget=budget, parallel=parallel, watcher=watcher).execute()
         runs = [outcomes.get(run.name) or earlier_outcome(root, run) for run in planned]
-        result = _result(definition, root, runs, list(outcomes.values()), budget)
+        result = _result(definition, root, runs, list(outcomes.values()), budget.usd)
         write_leaderboards(result)
         return result
 
@@ -80,7 +76,7 @@ def plan_suite(
     allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, planned, root, _ = _read(Path(file), out, allow_hosts)
+    _, planned, root = _read(Path(file), out, allow_hosts)
     states = {"waiting": "new", "finished": "finished"}
     return [
         PlannedCost(
@@ -100,14 +96,11 @@ def _plan(run: PlannedRun) -> Plan:
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[PlannedRun], Path, RequestGate | None]:
-    """A suite's file, its runs, its folder, in which no run of an earlier call is another, and its budget."""
+) -> tuple[SuiteFile, list[PlannedRun], Path]:
+    """A suite's file, its runs, and its folder, in which no run of an earlier call is another."""
     file = read_suite(path)
     root = Path(out) if out else file.out
-    entry, budget = file.definition.budget, None
-    if entry != BudgetEntry():
-        budget = RequestGate(Limits(max_requests=entry.requests, max_usd=entry.usd), owner="the suite")
-    runs = planned_runs(file, allow_hosts, budget)
+    runs = planned_runs(file, allow_hosts)
     for run in runs:
         begun = (root / run.name / "spec.json").is_file()
         if begun and (process := stored(root / run.name)) and process.task.identity != run.task.identity:
@@ -117,7 +110,7 @@ def _read(
                 "benchmarks",
                 run.step,
             )
-    return file, runs, root, budget
+    return file, runs, root
 
 
 def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[PlannedRun]:
@@ -131,7 +124,7 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 
 
 def _result(
-    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], budget: RequestGate | None
+    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], usd: float | None
 ) -> SuiteResult:
     entries = [each for each in file.definition.benchmarks if isinstance(each, BenchmarkEntry)]
     metrics = {each.benchmark: each.metric for each in entries if each.metric}
@@ -148,7 +141,7 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=budget.usd if budget is not None and budget.limits.max_usd is not None else None,
+        usd=usd,
         exit_code=code,
     )
 
