@@ -128,6 +128,8 @@ def test_a_passage_can_be_understood_alone(text: str, lang: Lang, expected: list
          "Above the door of Pell Mill hangs a bell of 300 kg."),
         ("To use this, the crew of Pell Yard needs coal. Pell Yard has coal for seven days.", "en",
          "Pell Yard has coal for seven days."),
+        ("For a trip to Pell, this is enough. Pell Yard burns fuel (e.g. Welsh coal) daily.", "en",
+         "Pell Yard burns fuel (e.g. Welsh coal) daily."),
         ("渡口由孔凤仪出资设立。如上所述，渡口在槐川。每日八班。", "zh", "渡口由孔凤仪出资设立。"),
         ("渡口始建于一九〇四年。票价见下表。", "zh", "渡口始建于一九〇四年。"),
         ("渡口始建于一九〇四年。他于2001年退休。", "zh", "渡口始建于一九〇四年。"),
@@ -195,6 +197,7 @@ def test_pages_lose_their_numbers_heads_and_broken_words() -> None:
         ("the defence", "the defense"),
         ("3 %", "three per cent"),
         ("NYC", "New York City"),
+        ("12", "a dozen"),
         ("百分之三", "3%"),
     ],
 )

@@ -35,8 +35,8 @@ SAME_SPELLING = 0.85
 """Of the letters of two answers: with more in common they may be spellings of one (colour, color)."""
 
 _SENTENCE_END = re.compile(
-    # Not behind an initial or a title: "W. H. Street", "Dr. Street".
-    r"(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|pp|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)"
+    # Not behind an initial or a title, "W. H. Street", "Dr. Street", nor behind "e.g.".
+    r"(?<!\b(?:e\.g|i\.e)\.)(?<!\b[A-Z]\.)(?<!\b(?:Dr|Mr|Ms|St|pp|vs)\.)(?<!\bMrs\.)(?<!\bProf\.)"
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"”’)]))\s+(?![a-z])|(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])"
 )
 
@@ -51,7 +51,8 @@ _LEANS: dict[Lang, re.Pattern[str]] = {
         r"note|even (?:so|then)|"
         r"(?:previously|formerly|finally|next|again|in addition|as a result|in contrast)(?=,)|"
         r"the (?:former|latter|same|following|above|others?|\w+ ones?)|"
-        r"(?:[^\W\d]+ ){1,4}(?:this|these|those|such)\b[^,.]*(?=,)|"
+        r"(?:[^\W\d]+ ){1,4}(?:this|these|those)\b[^,.]*(?=,)|[^,.]{1,60}, (?:this|these|those|such(?! as))|"
+        r"(?:[^\W\d]+ ){0,3}of (?:these|those|them)|(?:from|in|up|over|down) there|"
         r"there(?! (?:is|are|was|were|has|have|will)\b))\b(?!-)",
         re.IGNORECASE,
     ),
