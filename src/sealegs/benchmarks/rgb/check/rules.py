@@ -274,7 +274,10 @@ class _ReplyClauses:
         ):
             return None
         for number, clause in enumerate(self.clauses):
-            says_no = re.search("[nSA]", clause.letters) and not self._sets_apart(number)
+            denies_what_was_asked = "Q" in clause.letters and "n" in clause.letters  # "She did not win"
+            says_no = re.search("[nSA]", clause.letters) and not (
+                denies_what_was_asked or self._sets_apart(number)
+            )
             alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
             if not self._is_remark(number) or alone or ("D" in clause.letters and self._tells):
                 continue  # "No, ..." says nothing by itself
@@ -316,7 +319,7 @@ class _ReplyClauses:
         if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
             return True
         whole = self.clauses[number].repeats >= WHOLE_QUESTION
-        return whole and "d" not in letters and bool(re.search("[GKM]", letters))
+        return whole and "d" not in letters and bool(re.search("[GKM#]", letters))
 
     def _concludes(self, number: int) -> bool:
         """Whether a clause is the answer that a reply concludes with: "So the answer is: Rome"."""
