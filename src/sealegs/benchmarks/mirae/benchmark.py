@@ -52,9 +52,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "3552e1f0c3f250450cdadf59bebcedd9774179e226bd966c02cbea3b064a81d1",
-    "ko": "d95dce6f73c7fca394a0fa74192ef68b052a6546c46e7e7105ac457e8a38928d",
-    "zh": "75a0191f342801a7dc4a91901645e6986903754bf8ac188f6e673db4afab45aa",
+    "en": "c665aa5b547d0ff70a4feee635ec67b0d64ae46c798b41008de012cce3b7cd3e",
+    "ko": "c7ccf072f19f6a828de64cbfd2b864343c729ae9b7397236a073ef354f3742cb",
+    "zh": "b3e4572ce08d6940a50ef8770244f0666e9a11e8efdc89cd83a730486d2a2c3b",
 }
 
 
