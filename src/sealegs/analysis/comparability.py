@@ -193,9 +193,9 @@ def paired(
     not. What recorded answers do not state is unknown, and no difference.
     """
     first, second = runs
-    positions = {name: row for row, name in enumerate(second.ids)}
-    common = [(row, positions[name]) for row, name in enumerate(first.ids) if name in positions]
-    rows, others = np.array(common, dtype=np.intp).reshape(-1, 2).T
+    in_second = np.array([second.rows.get(name, -1) for name in first.ids], dtype=np.intp)
+    rows = np.flatnonzero(in_second >= 0)
+    others = in_second[rows]
     changes = _changes(first.run, second.run)
     allowed = _options(first.run, "in_samples" if same_settings else "asking")
     reasons = [
@@ -314,8 +314,8 @@ def _lowest(of_run: RunValues, rows: NDArray[np.intp], tag: str) -> list[Tag | N
     lowest: dict[tuple[str, Tag | None], Tag] = {}
     for family, value in zip(families, values, strict=True):
         if value is not None:
-            lowest[family] = min(lowest.get(family, value), value, key=tag_order)
-    return [lowest.get(families[row]) for row in rows]
+            lowest[family] = min(lowest.get(family, value), value)  # of one type
+    return [lowest.get(families[row]) for row in rows.tolist()]
 
 
 def _difference(name: str, first: Any, second: Any) -> str:

@@ -202,7 +202,7 @@ def compared(pair: RunPair, name: str, other_name: str = "") -> Test:
     the second run it may have another name: that of another subject."""
     common = pair.sides(name, other_name)
     unusable, reason = excluded(pair, common)
-    sides = common[0].taken(~unusable), common[1].taken(~unusable)
+    sides = (common[0].taken(~unusable), common[1].taken(~unusable)) if unusable.any() else common
     first, second = _entering(sides)
     estimate, method = _estimate(first, second)
     metric = first.metric
@@ -211,7 +211,7 @@ def compared(pair: RunPair, name: str, other_name: str = "") -> Test:
         tested = paired_test(estimate, unit=metric.unit)
     value_a, value_b = first.mean, second.mean
     whole = metric.parts and metric.mean_over not in scope_of(name)[1]
-    parts = {*first.parts[first.known]} & {*second.parts[second.known]}
+    parts = first.known_parts & second.known_parts
     difference = Difference(
         metric=name, unit=metric.unit, a=pair.names[0], b=pair.names[1], value_a=value_a, value_b=value_b,
         difference=None if value_a is None or value_b is None else value_b - value_a,
@@ -234,10 +234,7 @@ def _why_not(pair: RunPair, names: tuple[str, str], sides: tuple[Values, Values]
         if (figure := run.figure(name)) is not None and figure.value is None:
             return f"{side} has no value ({figure.reason})"
     metric = sides[0].metric
-    known = [{*side.parts[side.known]} for side in sides]
-    missing = sorted(
-        {*sides[0].parts[sides[0].about], *sides[1].parts[sides[1].about]} - (known[0] & known[1])
-    )
+    missing = sorted(_asked_parts(sides) - (sides[0].known_parts & sides[1].known_parts))
     if metric.mean_over and missing:
         return f"no value for {tag_name(metric.mean_over)} {missing[0]} in both"
     return "no sample has a value in both"
@@ -251,11 +248,16 @@ def _entering(sides: tuple[Values, Values]) -> list[Values]:
     """
     metric = sides[0].metric
     known = np.logical_and.reduce([side.about if metric.ratio_to else side.known for side in sides])
-    asked = {part for side in sides for part in side.parts[side.about]}
+    asked = _asked_parts(sides)
     entering = [side.taken(known) for side in sides]
-    if metric.mean_over and any({*side.parts[side.known]} != asked for side in entering):
+    if metric.mean_over and any(side.known_parts != asked for side in entering):
         return [side.taken(np.zeros(len(side.values), dtype=bool)) for side in entering]
     return entering
+
+
+def _asked_parts(sides: tuple[Values, Values]) -> set[str]:
+    """The parts of which either side has samples that the metric is about."""
+    return {name for side in sides for name in side.parts[side.about].in_order().names}
 
 
 def _estimate(first: Values, second: Values) -> tuple[Estimate | None, str]:

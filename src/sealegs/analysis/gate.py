@@ -161,7 +161,9 @@ def _overlap(name: str, pair: RunPair, layout: Layout) -> Overlap:
 
 def _check_parts(name: str, common: Values, groups: str) -> None:
     """Refuse a mean over parts of which one is too small: it would decide by the sign of its change."""
-    sizes = {str(common.parts[part[0]]): independent_groups(common.groups[part]) for part in common.by_part()}
+    names = common.parts.in_order().names
+    parts = zip(names, common.by_part(), strict=True)
+    sizes = {name: independent_groups(common.groups[samples]) for name, samples in parts}
     few = [f"{part} has {size:,}" for part, size in sizes.items() if size < MIN_GROUPS]
     if few:
         tag = tag_name(common.metric.mean_over)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from msgspec import Struct
 
 from sealegs.types import Score
 
@@ -14,6 +15,39 @@ if TYPE_CHECKING:
 
 Group: TypeAlias = Hashable
 """What belongs together; a tuple is the units of a group, which any other group may share."""
+
+
+class Labels(Struct, frozen=True):
+    """A label of each sample, such as its group, as a number: of many samples, far faster than the labels."""
+
+    numbers: NDArray[np.intp]
+    names: list[Any]
+    """The label of each number; of some samples there may be names that none of them has."""
+
+    @classmethod
+    def of(cls, labels: Iterable[Hashable]) -> Labels:
+        """Numbered from 0 on in the order of their first occurrence."""
+        listed = list(labels)
+        numbers = {label: number for number, label in enumerate(dict.fromkeys(listed))}
+        return cls(np.array([*map(numbers.__getitem__, listed)], dtype=np.intp), [*numbers])
+
+    def __getitem__(self, samples: NDArray[np.intp] | NDArray[np.bool_]) -> Labels:
+        """Those of some samples."""
+        return Labels(self.numbers[samples], self.names)
+
+    def in_order(self) -> Labels:
+        """The same, numbered as `of` does, without names that no sample has."""
+        count = len(self.numbers)
+        first = np.full(len(self.names), count)
+        first[self.numbers[::-1]] = np.arange(count)[::-1]
+        order = np.argsort(first)[: np.count_nonzero(first < count)]
+        numbers = np.empty_like(first)
+        numbers[order] = np.arange(len(order))
+        return Labels(numbers[self.numbers], [self.names[number] for number in order.tolist()])
+
+    def tolist(self) -> list[Any]:
+        """The labels themselves."""
+        return [self.names[number] for number in self.numbers.tolist()]
 
 
 class Links(NamedTuple):
@@ -53,21 +87,19 @@ def units_or_group(group: str, links: Iterable[str]) -> Group:
     return tuple(sorted(set(links))) or group
 
 
-def numbered(groups: Iterable[Group]) -> tuple[NDArray[np.intp], Links | None]:
+def numbered(groups: Iterable[Group] | Labels) -> tuple[NDArray[np.intp], Links | None]:
     """The number of each group from 0 on, and the links; None where no two groups share a unit."""
-    listed = list(groups)
-    numbers = {group: number for number, group in enumerate(dict.fromkeys(listed))}
-    groups_by_number = np.array([*map(numbers.__getitem__, listed)], dtype=np.intp)
-    if not any(isinstance(group, tuple) for group in numbers):
-        return groups_by_number, None
+    labels = groups.in_order() if isinstance(groups, Labels) else Labels.of(groups)
+    if tuple not in set(map(type, labels.names)):
+        return labels.numbers, None
     units: dict[Hashable, int] = {}
     entries = [
         (number, units.setdefault(unit, len(units)))
-        for group, number in numbers.items()
+        for number, group in enumerate(labels.names)
         for unit in (group if isinstance(group, tuple) else (group,))
     ]
     links = Links(*np.array(entries, dtype=np.intp).T)
-    return groups_by_number, links.restricted(np.ones(len(numbers), dtype=bool))
+    return labels.numbers, links.restricted(np.ones(len(labels.names), dtype=bool))
 
 
 def spread(moves: NDArray[np.float64], sizes: NDArray[np.float64], links: Links) -> Spread:
@@ -107,7 +139,7 @@ def _effective_number(weights: NDArray[np.float64]) -> float:
     return float(weights.sum()) ** 2 / float(weights @ weights)
 
 
-def independent_groups(groups: Iterable[Group]) -> int:
+def independent_groups(groups: Iterable[Group] | Labels) -> int:
     """To how many groups without a common unit these amount: their number, where none is shared."""
     numbers, links = numbered(groups)
     sizes = np.bincount(numbers).astype(float)

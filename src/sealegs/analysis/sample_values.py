@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from sealegs.analysis.links import independent_groups, units_or_group
+from sealegs.analysis.links import Labels, independent_groups, units_or_group
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
 from sealegs.harness.inputs import fingerprint
@@ -28,8 +28,8 @@ class Values(Struct, frozen=True, kw_only=True):
 
     values: NDArray[np.float64]
     """NaN where a sample has none."""
-    groups: NDArray[np.object_]
-    parts: NDArray[np.object_]
+    groups: Labels
+    parts: Labels
     """Of a macro-average: the part that each sample belongs to; else all belong to one."""
     in_scope: NDArray[np.bool_]
     about: NDArray[np.bool_]
@@ -52,9 +52,15 @@ class Values(Struct, frozen=True, kw_only=True):
         names = ("values", "groups", "parts", "in_scope", "about", "answered", "asked", "weights")
         return msgspec.structs.replace(self, **{name: getattr(self, name)[samples] for name in names})
 
+    @property
+    def known_parts(self) -> set[str]:
+        """The parts of which a sample has a value."""
+        return {*self.parts[self.known].in_order().names}
+
     def by_part(self) -> list[NDArray[np.intp]]:
         """The positions of each part's samples."""
-        return [np.flatnonzero(self.parts == part) for part in dict.fromkeys(self.parts.tolist())]
+        parts = self.parts.in_order()
+        return [np.flatnonzero(parts.numbers == number) for number in range(len(parts.names))]
 
     @property
     def mean(self) -> float | None:
@@ -67,7 +73,7 @@ class Values(Struct, frozen=True, kw_only=True):
 
     @property
     def clusters(self) -> int:
-        return independent_groups(self.groups[self.known].tolist())
+        return independent_groups(self.groups[self.known])
 
 
 class RunValues:
@@ -80,8 +86,8 @@ class RunValues:
         self.ids = self.columns.ids
         self.metrics = set(self.columns.values)
         """Every metric that samples have, without scopes."""
-        self._groups = np.empty(len(self.ids), dtype=object)
-        self._groups[:] = list(map(units_or_group, self.columns.groups, self.columns.links))
+        linked = zip(self.columns.groups, self.columns.links, strict=True)
+        self._groups = Labels.of(units_or_group(group, links) if links else group for group, links in linked)
         self._by_name: dict[str, Values] = {}
 
     def __getitem__(self, name: str) -> Values:
@@ -101,7 +107,8 @@ class RunValues:
         own_name, scope = split_name(name, self.metrics)
         in_scope = self.columns.measured.get(own_name, np.zeros(len(self.ids), dtype=bool))
         for tag, wanted in scope.items():
-            in_scope = in_scope & (self._tag(tag) == wanted)
+            labels = self._tag(tag)
+            in_scope = in_scope & np.array([name == wanted for name in labels.names])[labels.numbers]
 
         def column(name: str) -> NDArray[np.float64]:
             return np.where(in_scope, self.columns.values.get(name, np.nan), np.nan)
@@ -130,14 +137,20 @@ class RunValues:
             coverage=figure.coverage if figure and in_scope.any() else counted,
         )
 
-    def _tag(self, tag: str) -> NDArray[np.object_]:
+    def _tag(self, tag: str) -> Labels:
         """The value of a tag in each sample, as text; all alike without a tag."""
-        values = self.columns.tags.get(tag, [None] * len(self.ids)) if tag else [""] * len(self.ids)
-        return np.array(list(map(str, values)), dtype=object)
+        if tag in self.columns.tags:
+            return Labels.of(map(str, self.columns.tags[tag]))
+        return Labels(np.zeros(len(self.ids), dtype=np.intp), [str(None) if tag else ""])
 
     def tags_of(self, tag: str) -> set[Tag]:
         """The values of a tag that samples have."""
         return {value for value in self.columns.tags.get(tag, ()) if value is not None}
+
+    @cached_property
+    def rows(self) -> dict[str, int]:
+        """The row of each sample by its id; of several with one id, the last."""
+        return {name: row for row, name in enumerate(self.ids)}
 
     @cached_property
     def fingerprints(self) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from importlib import import_module
 from importlib.resources import files
@@ -89,6 +90,7 @@ def _load_pages() -> None:
         import_module(name)
     compile_templates("app/templates", "report", "report/samples", "page")
     list(usable_benchmarks())  # their modules are imported by that
+    gc.freeze()  # what is loaded by now stays: no page waits until all of it is looked through for garbage
 
 
 async def static(request: web.Request) -> web.Response:
