@@ -336,6 +336,6 @@ def test_names_with_a_meaning_here_are_changed(tmp_path: Path) -> None:
 def test_the_examples_of_the_documentation_are_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(FILES)
     blocks = re.findall(r"```console\n\$ sealegs (.+)\n([^`]+)```", DOCUMENTATION.read_text())
-    assert len(blocks) == 4
+    assert len(blocks) == 3
     for command, output in blocks:
         assert sealegs(*command.split()).stdout == output
