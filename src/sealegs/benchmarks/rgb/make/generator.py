@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -107,7 +107,7 @@ class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Documents that state the fact."""
     asides: tuple[Form, ...]
     """Documents about the same fact that do not state the answer."""
-    extras: tuple[str, ...]
+    extras: tuple[str, ...] = ()
     """Sentences that may close any document of the event."""
 
 
@@ -249,9 +249,9 @@ class Family:
         return self._document(next(self.asides), fact)
 
     def _document(self, form: Sequence[str], fact: Slots) -> str:
-        """A form filled in, every third time with a closing sentence."""
+        """A form filled in, every third time with a closing sentence where the event has any."""
         rng, repeats = self.world.rng, self.world.repeats
-        closing = [f"?{next(self.extras)}"] if rng.random() < 2 / 3 else []
+        closing = [f"?{text}" for text in islice(self.extras, int(rng.random() < 2 / 3))]
         return write_document(repeats.choose((*form, *closing)), fact, self.world.names.gap, rng)
 
 
