@@ -73,18 +73,23 @@ _POINTS: dict[Lang, re.Pattern[str]] = {
         r"\b(?:above|below|overleaf)\b(?! (?:the|an?|all|any|its?|his|her|their|this|that|these|those|sea|"
         r"zero|ground|water|average|freezing|\W?\d|(?-i:[A-Z])))|"
         r"\b(?:aforementioned|aforesaid|foregoing)\b|"
-        rf"\bpages? \d|\b(?:previous|preceding|next|following|last|earlier) {_PARTS}\b|"
-        rf"\b(?:see|in|cf\.|from|of) (?:the )?{_PARTS} (?:\d|[A-Z]\b)(?![^ ]* of\b)|"
-        rf"\b{_SAID} (?:earlier|before|previously|already)\b|\b(?:earlier|previously|already) {_SAID}\b",
+        r"\b(?:pages?|figures?|fig\.|tables?) \d|"
+        rf"\b(?:earlier|later|elsewhere) in th(?:is|e) (?:{_PARTS}|document|article|report|guide|manual)\b|"
+        rf"\b(?:previous|preceding|next|following) {_PARTS}\b|"
+        rf"\b(?:see|in|cf\.|from|of|to|repeat) (?:the )?{_PARTS} (?:\d|[A-Z]\b)(?![^ ]* of\b)|"
+        rf"\bas (?:{_SAID}(?=,)|(?:already|previously|we (?:have|saw))\b)|"
+        rf"\b{_SAID} (?:earlier|before|previously|already)\b|"
+        r"\b(?:earlier|previously|already)[ -](?:mentioned|discussed)\b",
         re.IGNORECASE,
     ),
     "zh": re.compile(
         # Not 地下图书馆, 历史上文化, 晚上节目, 以上海为例.
         r"如[上前下]?所[述示说言]|[如见参][见看阅照]?[上下前后附左右]一?[文面图表节章段页列述]|"
-        r"[如见参][图表](?=[\d一二三四五六七八九十所])|(?<![以目之天])[上下前](?:述|文(?![化明学艺物献字件人]))|"
+        r"[如见参](?:[图表][\d一二三四五六七八九十所）]|第.{1,3}[章节页]|附录)|[上前]面(?:[提说讲介列]|所)|(?<![以目之天])[上下前](?:述|文(?![化明学艺物献字件人]))|"
         r"[上下前后]一?[节章](?![目约省奏日])|[上下前后]一[段页](?!时)|"
         r"(?:^|[，。；：、“（由从在])(?:[上下左右][图表](?![书示演面])|以[上下](?![海简]))|"
-        r"(?:^|[，；：。中读看由])[上下]面|以[上下](?:所|各|几|这|内容|数据|步骤|方法|情况)"
+        r"(?:^|[，；：。中读看由])[上下]面|以[上下](?:所|各|几|这|内容|数据|步骤|方法|情况)|"
+        r"步[骤驟][\d一二三四五]"
     ),
 }
 """Words that point outside a sentence to another place in its document."""
@@ -100,7 +105,12 @@ _PERSON: dict[Lang, re.Pattern[str]] = {
         r"\b(?:\w*(?:m[ae]n|woman|father|mother)|\w+(?:ist|eer|ian)|boy|girl|child|person|son|daughter|brother|"
         r"sister|wife|husband|king|queen)\b"
     ),
-    "zh": re.compile(r"[人员师匠僧士民父母王帝]|[主院校市县省董]长|[家者][，、。\w]|先生|主任|教授|太守"),
+    "zh": re.compile(
+        r"[人员师匠僧士民父母帝家者]|[主院校市县省董]长|先生|主任|教授|"
+        # A surname that few words begin with, before one or two characters.
+        r"(?:^|[，。；、由与和是叫为])[王李张刘陈杨赵黄周吴徐孙胡朱林何郭罗梁宋郑谢韩唐冯董萧曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶"
+        r"潘杜戴钟汪姜范姚谭廖邹熊陆郝孔崔邱秦史顾侯邵孟段钱汤尹黎乔贺赖龚](?![代朝围色州多经时木期年])[\u4e00-\u9fff]"
+    ),
 }
 """What a personal pronoun may stand for, once names of places are left out."""
 _ENTRY = re.compile(r"[a-z][\w ’'-]{1,30}: ")
@@ -138,12 +148,13 @@ def cut_text(text: str, lang: Lang) -> list[str]:
     for section in sections:
         if points_outside(section.heading, "", lang):
             continue
-        for body in _pack([sentences(paragraph, lang) for paragraph in section.paragraphs], lang):
-            if length(body, lang) >= SHORTEST[lang] and (title or names_something(body, lang)):
-                heading = (
-                    "" if section.heading == title or _LEANS[lang].match(section.heading) else section.heading
-                )
-                passages.append(_headed([title, section.around, heading], body, lang))
+        is_name = section.heading != title and not _LEANS[lang].match(section.heading)
+        headings = [title, section.around, section.heading if is_name else ""]
+        passages += [
+            _headed(headings, body, lang)
+            for body in _pack([sentences(paragraph, lang) for paragraph in section.paragraphs], lang)
+            if length(body, lang) >= SHORTEST[lang] and (title or names_something(body, lang))
+        ]
     return passages
 
 

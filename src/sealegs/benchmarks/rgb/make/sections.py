@@ -204,10 +204,9 @@ def _without_tags(text: str, lang: Lang) -> tuple[str, str]:
     text = "\n".join(line.strip() for line in text.split("\n"))
     if is_page:
         text = re.sub(r"(?<!\n)\n(?!\n)", " " if lang == "en" else "", text)
-    title = (
-        "" if not titles or re.search(r"\n#{1,6} ", text) else html.unescape(_TAG.sub("", titles[0])).strip()
-    )
-    return title, html.unescape(_TAG.sub("", text))
+    if not titles or re.search(r"\n#{1,6} ", text):
+        return "", html.unescape(_TAG.sub("", text))
+    return html.unescape(_TAG.sub("", titles[0])).strip(), html.unescape(_TAG.sub("", text))
 
 
 def _hashed(heading: re.Match[str]) -> str:
