@@ -213,7 +213,7 @@ class Dispatcher:
 
 
 class _Sending:
-    """The requests of one role on their way: admitted, under way, stored; the stream that a model reads."""
+    """The requests of one role on their way: admitted, read by the model, stored."""
 
     def __init__(self, dispatcher: Dispatcher, model: Model, role: str, pending: Iterator[Keyed]) -> None:
         self._dispatcher = dispatcher
@@ -221,9 +221,9 @@ class _Sending:
         self._role = role
         self._pending = pending
         self._first: Request | None = None
-        """That begins a stream: it was admitted, and not given to the model yet."""
+        """That begins a stream: it was admitted, and the model has not read it yet."""
         self._held_back: Keyed | None = None
-        """The next request, while those under way hold the money that it needs."""
+        """The next request, while those that are not answered hold the money that it needs."""
         self._admitted: dict[Request, tuple[Keyed, Ticket]] = {}
         """Those that are not answered yet."""
         self._reasoning_only: int | None = 0
@@ -242,7 +242,7 @@ class _Sending:
         answers: Iterator[tuple[Request, Response]] = iter(())
         answer: tuple[Request, Response] | None = None
         try:
-            answers = iter(self._model.answer(self))
+            answers = iter(self._model.answer(self._stream()))
             for answer in answers:
                 self._take(*answer)
         except (KeyboardInterrupt, ReasoningOnly) as stop:
@@ -260,16 +260,13 @@ class _Sending:
                 self._dispatcher.gate.settle(ticket, None)
             self._admitted.clear()
 
-    def __iter__(self) -> Iterator[Request]:
-        return self
-
-    def __next__(self) -> Request:
-        """The next request that the gate admits. A model may read them in a thread of its own, and may ask
-        again after the end: what was answered since then may have left money over."""
-        request, self._first = self._first or self._admit_next(), None
-        if request is None:
-            raise StopIteration
-        return request
+    def _stream(self) -> Iterator[Request]:
+        """What the gate admits; a model may read it in a thread of its own. It ends where the next must wait
+        for money, and is followed by another: what was answered by then may have left some over."""
+        request, self._first = self._first, None
+        while request is not None:
+            yield request
+            request = self._admit_next()
 
     def _admit_next(self) -> Request | None:
         """The next request; None at the end, and where it must wait until those under way are answered."""

@@ -247,8 +247,6 @@ class OpenAI:
                 jobs.error = jobs.error or error
             else:
                 await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
-            finally:
-                jobs.done()
 
     async def _answer_one(
         self, client: Client, request: Generate | LogLikelihood | StringLikelihood
@@ -321,45 +319,21 @@ class OpenAI:
 
 
 class _Jobs:
-    """The stream of requests as jobs, read only when a worker is free. It may end for a while: what is under
-    way holds the money that the next needs, and leaves some over when it is answered."""
+    """The stream of requests as jobs, read only when a worker is free."""
 
     def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
-        self._requests = iter(requests)
-        self._batch_size = batch_size
-        self._jobs = _in_batches(self._requests, batch_size)
-        self._open = 0
-        self._one_ended = asyncio.Event()
+        self._jobs = _in_batches(requests, batch_size)
         self.error: Exception | None = None
         """Why it is read no further; raised when what is under way has been answered."""
 
     async def next(self, outbox: Outbox[Answer]) -> Job | None:
         """The next job, once there is room for its answer; None at the end."""
         await outbox.room()
-        while (job := self._read()) is None and self.error is None:
-            if self._open:
-                await self._one_ended.wait()
-                continue
-            await outbox.taken()  # so that the last answers are counted
-            if (job := self._read()) is not None or not self._open:
-                break
-        self._open += job is not None
-        return job
-
-    def done(self) -> None:
-        """One job is answered, or has failed."""
-        self._open -= 1
-        self._one_ended.set()
-        self._one_ended.clear()
-
-    def _read(self) -> Job | None:
         try:
-            job = next(self._jobs, None) if self.error is None else None
+            return next(self._jobs, None) if self.error is None else None
         except Exception as error:  # noqa: BLE001  # of the stream's own
-            self.error, job = error, None
-        if job is None:
-            self._jobs = _in_batches(self._requests, self._batch_size)
-        return job
+            self.error = error
+            return None
 
 
 def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:
