@@ -89,7 +89,7 @@ def test_documents_of_one_query_go_in_one_call_and_a_refused_one_alone() -> None
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        (b'{"results": [{"index": 0, "relevance_score": 1}]}', "not clear which result belongs"),
+        (b'{"results": [{"index": 0, "relevance_score": 1}]}', "which result belongs to which text"),
         (b'[{"index": 1, "score": 1}, {"index": 1, "score": 2}]', "does not run from 0 to 1"),
         (b'[{"score": 1}, {"score": 2}]', "does not run from 0 to 1"),
         (b'[{"index": 0, "score": "0.5"}, {"index": 1, "score": true}]', "the score is not a number"),

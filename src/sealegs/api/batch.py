@@ -47,8 +47,7 @@ def with_batches(
     batched = dict(models)
     for role in roles:
         live = models[role]
-        access = live.batch_access() if isinstance(live, OpenAI) else None
-        if access is None:
+        if not isinstance(live, OpenAI) or (access := live.batch_access()) is None:
             raise UsageError("--batch goes with --engine local: it needs no other machine.")
         batched[role] = BatchModel(live, access, folder, wait=wait)
     return batched

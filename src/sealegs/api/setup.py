@@ -25,7 +25,7 @@ from sealegs.harness.declarations import check_layout, check_tags
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.gate import RequestGate, RoleGate
 from sealegs.harness.limits import Limits
-from sealegs.harness.model import CountsTries, Model, SupportsPromptLogprobs, addresses_of
+from sealegs.harness.model import Model, ServedModel, SupportsPromptLogprobs, addresses_of
 from sealegs.harness.progress import Progress, watch
 from sealegs.harness.registry import benchmark_name, load_benchmark
 from sealegs.make.builder import Builder
@@ -114,7 +114,7 @@ def probe(
     """Have every model probed for what its role needs; the tries count in the run's budget."""
     for role, model in models.items():
         watch(model, progress)
-        if isinstance(model, CountsTries):
+        if isinstance(model, ServedModel):
             model.count_with(RoleGate(gate, role))
         model.probe(frozenset(benchmark.roles[role]))
 

@@ -7,8 +7,8 @@ stores it. A request that ended in an error is stored too: the next start asks i
 
 from __future__ import annotations
 
+import contextlib
 import gc
-import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from sealegs.errors import BudgetReached, SealegsError, UsageError
 from sealegs.harness.gate import RequestGate, RoleGate, Ticket
-from sealegs.harness.model import CountsTries, HasNotes, MayRefuse, Model, addresses_of
+from sealegs.harness.model import HasNotes, Model, ServedModel
 from sealegs.harness.progress import Progress, watch
 from sealegs.journal.database import LOOKUP
 from sealegs.journal.journal import Journal, JournalKey, Keyed, make_key, model_digest
@@ -40,31 +40,16 @@ Refusal: TypeAlias = Callable[[int], SealegsError]
 TITLES = {"model": "asking", "embedder": "embedding", "judge": "judging"}
 
 
-class RareCollection:
+@contextlib.contextmanager
+def rare_collection() -> Iterator[None]:
     """While requests are sent, Python's garbage collector looks for cycles less often: at its usual pace it
-    takes a fifth of the time of many small requests. Calls may overlap; the last to end leaves it as it was.
-    """
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._calls = 0
-        self._thresholds = (0, 0, 0)
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if not self._calls:
-                self._thresholds = gc.get_threshold()
-                gc.set_threshold(max(NEW_OBJECTS, self._thresholds[0]), *self._thresholds[1:])
-            self._calls += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._calls -= 1
-            if not self._calls:
-                gc.set_threshold(*self._thresholds)
-
-
-RARE_COLLECTION = RareCollection()
+    takes a fifth of the time of many small requests."""
+    newest, *older = gc.get_threshold()
+    gc.set_threshold(max(NEW_OBJECTS, newest), *older)
+    try:
+        yield
+    finally:
+        gc.set_threshold(newest, *older)
 
 
 class ReasoningOnly(UsageError):
@@ -145,7 +130,7 @@ class Dispatcher:
     def refused(self) -> dict[str, list[str]]:
         """By role, the settings that the servers refused, so that they were not sent."""
         asked = self._asked.items()
-        refused = {role: model.refused() for role, model in asked if isinstance(model, MayRefuse)}
+        refused = {role: model.refused() for role, model in asked if isinstance(model, ServedModel)}
         return {role: names for role, names in refused.items() if names}
 
     def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[JournalKey]) -> None:
@@ -163,9 +148,9 @@ class Dispatcher:
         if missing:
             model = self._asked[role] = self._opener(role)
             watch(model, self._progress)
-            if isinstance(model, CountsTries):
+            if isinstance(model, ServedModel):
                 model.count_with(RoleGate(self.gate, role))
-            with RARE_COLLECTION:
+            with rare_collection():
                 _Sending(self, model, role, _pending(requests(), keys, missing)).run()
 
     def _title(self, role: str) -> str:
@@ -306,7 +291,7 @@ class _Sending:
         self._reasoning_only += 1
         if self._reasoning_only == FIRST_REPLIES:
             fix = "--max-tokens with a larger number"
-            if addresses_of(self._model):
+            if isinstance(self._model, ServedModel):
                 name = "--model-arg " if self._role == "model" else f"in the spec of the {self._role}, ?"
                 fix = f"{name}reasoning_tokens=8192"
             raise ReasoningOnly(

@@ -34,27 +34,11 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class CountsTries(Protocol):
-    """A model that may send another number of tries than it is given requests: it asks a server."""
-
-    def count_with(self, gate: RoleGate) -> None:
-        """Have this gate count every further try from now on."""
-
-
-@runtime_checkable
 class HasNotes(Protocol):
     """A model that has something to say beside the figures of what it answered."""
 
     def notes(self) -> list[str]:
         """What was found out about its answers while it gave them; nothing before the first."""
-
-
-@runtime_checkable
-class MayRefuse(Protocol):
-    """A model whose server may refuse a setting, which is then left out."""
-
-    def refused(self) -> list[str]:
-        """The settings that were refused so far: `temperature`, `top_p`."""
 
 
 @runtime_checkable
@@ -67,10 +51,16 @@ class SupportsPromptLogprobs(Protocol):
 
 @runtime_checkable
 class ServedModel(Protocol):
-    """A model on a server."""
+    """A model on a server, which may be sent another number of tries than there are requests."""
 
     addresses: list[str]
     """Where it is reached, without credentials; that is no part of its identity."""
+
+    def count_with(self, gate: RoleGate) -> None:
+        """Have this gate count every further try from now on."""
+
+    def refused(self) -> list[str]:
+        """The settings that its server refused, and that are left out since: `temperature`, `top_p`."""
 
 
 def addresses_of(model: Model) -> list[str]:

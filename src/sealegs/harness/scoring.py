@@ -166,23 +166,20 @@ def score_portion(benchmark: Benchmark, items: Sequence[Answered], answer: Answe
     """Score samples together; each one's score, in order."""
     failed: dict[str, str] = {}
     """How and where scoring failed, by sample."""
-    groups: defaultdict[str, list[Answered]] = defaultdict(list)
-    for item in items:
-        groups[item.sample.group].append(item)
-    failure = ""
-    # Some fail only beside others of their group, which then counts as failed as a whole.
-    for suspects in ([], [[item] for item in items], list(groups.values())):
-        for members in suspects:
+    try:
+        return complete(_scoring(benchmark, items, failed), answer)
+    except Unscorable:
+        for item in items:
             try:
-                complete(_scoring(benchmark, members, failed), answer)
+                complete(_scoring(benchmark, [item], failed), answer)
             except Unscorable as error:
-                failed |= {item.sample.id: str(error) for item in members}
-        try:
-            return complete(_scoring(benchmark, items, failed), answer)
-        except Unscorable as error:
-            failure = str(error)
-    sample = next(iter(failed), items[0].sample.id)
-    raise DataError(f"sample {sample}", f"this cannot be scored, whatever was answered: {failure}.")
+                failed[item.sample.id] = str(error)
+    try:
+        return complete(_scoring(benchmark, items, failed), answer)
+    except Unscorable as error:
+        sample = next(iter(failed), items[0].sample.id)
+        problem = f"this cannot be scored, whatever was answered: {error}."
+        raise DataError(f"sample {sample}", problem) from error
 
 
 def _scoring(

@@ -22,7 +22,6 @@ from sealegs.models.openai.logprobs import Examples, loglikelihood, probe_proble
 from sealegs.models.openai.options import OpenAIOptions, json_object
 from sealegs.models.openai.protocol import (
     COMPLETIONS,
-    MISPLACED,
     read_chat,
     read_completion,
 )
@@ -279,31 +278,22 @@ class OpenAI:
         return await client.send(self._chat_call(request, RESPONSES)._replace(is_admitted=False))
 
     def _chat_call(self, request: Generate, interface: Interface) -> Call[Response]:
-        def read(data: bytes) -> Response:
-            self._dialect.confirm(request.sampling, data)
-            return read_chat(interface.reply(data))
-
-        return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
+        body = partial(self._dialect.generate_body, request, interface)
+        return Call(interface.path, body, lambda data: read_chat(interface.reply(data)))
 
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         try:
             responses = await client.send(batch_call(self._dialect, batch))
+            for answer in zip(batch, responses, strict=True):
+                outbox.put(answer)
         except CallFailed as failure:
             if len(batch) == 1 or fate_of(failure.error) is not Fate.FAIL:
                 self._fail(failure, batch, outbox, client)
                 return
             # One text that the server does not take must not fail its neighbours; a server that fails does.
             half = len(batch) // 2
-            parts = [batch[:half], batch[half:]]
-        else:
-            if len(batch) == 1 or not responses[0].reason.startswith(MISPLACED):
-                for answer in zip(batch, responses, strict=True):
-                    outbox.put(answer)
-                return
-            # The only vector, or score, of a reply is that of the only text.
-            parts = [[request] for request in batch]
-        for part in parts:
-            await self._answer_batch(client, part, outbox)
+            for part in (batch[:half], batch[half:]):
+                await self._answer_batch(client, part, outbox)
 
     def _fail(
         self, failure: CallFailed, requests: Sequence[Request], outbox: Outbox[Answer], client: Client

@@ -42,7 +42,7 @@ LONGEST_NAME = 200
 MAX_COUNT = 10_000_000
 """A larger count of tokens is wrong: no context is so long, and it would use up any budget."""
 
-MISPLACED = "it is not clear which result belongs to which text"
+MISPLACED = "which result belongs to which text is not clear (--model-arg embed_batch=1 asks for each alone)"
 
 V = TypeVar("V", "_Vector", "_RankedDocument")
 S = TypeVar("S", bound="_ReplySource")

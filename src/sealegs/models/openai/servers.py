@@ -27,8 +27,6 @@ FAILURES_IN_A_ROW = 50
 FAILURES_LEFT_OUT = 3
 PAUSE_S, LONGEST_PAUSE_S = 1.0, 60.0
 """For which a server is left out: twice as long every time, up to the second."""
-NOTE_S = 60.0
-"""How long a kind of failure is not noted again."""
 OVERLOAD_SHARE = 0.1
 """Of the latest replies, those that refuse for overload: a server that refuses no more is not overloaded."""
 LATEST = 64
@@ -144,19 +142,17 @@ class Server:
         self._failures = 0
         self._pause = PAUSE_S
         self._out_until = 0.0
-        self._noted: dict[str, float] = {}
+        self._noted: set[str] = set()
 
     @property
     def is_left_out(self) -> bool:
         return self._out_until > 0 and time.monotonic() < self._out_until
 
     def is_worth_a_note(self, error: TryFailed) -> bool:
-        """Whether a failure is worth a line: the first of its kind at once, later ones seldom."""
-        now = time.monotonic()
-        if now < self._noted.get(error.kind, -math.inf) + NOTE_S:
-            return False
-        self._noted[error.kind] = now
-        return True
+        """Whether a failure is worth a line: the first of its kind."""
+        is_first = error.kind not in self._noted
+        self._noted.add(error.kind)
+        return is_first
 
     def answered(self) -> None:
         self._failures, self._pause, self._out_until = 0, PAUSE_S, 0.0

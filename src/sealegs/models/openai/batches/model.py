@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from sealegs.harness.gate import NO_LIMITS, RoleGate
-from sealegs.harness.model import CountsTries, HasNotes, Model
-from sealegs.harness.progress import Progress, watch
+from sealegs.harness.progress import Progress
 from sealegs.journal.journal import make_key, model_digest
+from sealegs.models.openai.backend import OpenAI
 from sealegs.models.openai.background import Outbox, Relay, iterate
 from sealegs.models.openai.batches.session import Answer, BatchAccess, BatchSession, poll_limit
 from sealegs.models.openai.retry import Client
@@ -30,8 +30,9 @@ ID_LENGTH = 32
 class BatchModel:
     """Answers chat requests by batches, anything else by the live model."""
 
-    def __init__(self, live: Model, access: BatchAccess, folder: Path, *, wait: bool = True) -> None:
+    def __init__(self, live: OpenAI, access: BatchAccess, folder: Path, *, wait: bool = True) -> None:
         self._live = live
+        self.addresses = live.addresses
         self.capabilities: frozenset[Capability] = live.capabilities
         self._access = access
         self._folder = folder
@@ -50,19 +51,18 @@ class BatchModel:
         self._live.probe(needs)
 
     def notes(self) -> list[str]:
-        return self._live.notes() if isinstance(self._live, HasNotes) else []
+        return self._live.notes()
 
     def refused(self) -> list[str]:
         return self._access.dialect.refused()
 
     def watch(self, progress: Progress) -> None:
         self._progress = progress
-        watch(self._live, progress)
+        self._live.watch(progress)
 
     def count_with(self, gate: RoleGate) -> None:
         self._gate = gate
-        if isinstance(self._live, CountsTries):
-            self._live.count_with(gate)
+        self._live.count_with(gate)
 
     def close(self) -> None:
         for stream in list(self._streams):
