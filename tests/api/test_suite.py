@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 import sealegs as sl
-from commandline import command, sealegs
+from commandline import command, python, sealegs
 from loopback import Loopback
 from models.tiny import tiny_model
 from sealegs.api.launch import started
@@ -80,7 +80,8 @@ def test_a_failing_model_stops_no_other_and_says_why(tmp_path: Path, questions: 
     assert all("<b>such" not in text and "such" in text for text in texts)
     # What is finished is left as it is; what ended in error is asked again.
     assert asked_again == {"good": 0, "bad": 0, "few": 2}
-    assert [run.state for run in again.runs] == ["finished", "stopped", "low coverage"]
+    # A run that no server answered has left no folder.
+    assert [run.state for run in again.runs] == ["finished", "waiting", "low coverage"]
     assert again.exit_code == 1
 
 
@@ -98,6 +99,30 @@ def test_a_leaderboard_is_by_the_metric_that_the_file_names(tmp_path: Path, ques
     with serving(one={}) as servers:
         [board] = outcome(write_suite(tmp_path, servers, by_metric)).boards
     assert (board.metric, board.rows[0].figure.metric) == ("refusals", "refusals")
+
+
+NEW_TYPES = """
+import sys
+from msgspec import Struct
+import sealegs as sl
+from sealegs.api.suite import execution
+
+def structs():
+    return set(execution._subclasses(Struct))
+
+build = execution.build_types
+known = set()
+execution.build_types = lambda benchmarks: (build(benchmarks), known.update(structs()))
+result = sl.suite(sys.argv[1], progress=False)
+print(result.exit_code, sorted(cls.__qualname__ for cls in structs() - known))
+"""
+
+
+def test_threads_read_no_type_that_was_not_built_before(tmp_path: Path, questions: Path) -> None:
+    with serving(one={}, two={}) as servers:
+        rgb = "  - {benchmark: rgb, limit: 1, lang: en, options: {ability: noise, noise_rates: '0'}}\n"
+        path = write_suite(tmp_path, servers, SMALL + rgb)
+        assert python(NEW_TYPES, path) == "0 []\n"
 
 
 def test_runs_of_one_server_take_turns(tmp_path: Path, questions: Path) -> None:

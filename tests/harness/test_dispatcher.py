@@ -19,8 +19,9 @@ from loopback import Loopback
 from runs import run_small
 from scripted import Scripted
 from sealegs.errors import BudgetReached, DataError, ModelUnreachable, StorageError, UsageError
+from sealegs.harness.control import interrupt
 from sealegs.harness.dispatcher import Dispatcher
-from sealegs.harness.gate import RequestGate
+from sealegs.harness.gate import RequestGate, Ticket
 from sealegs.harness.limits import Limits
 from sealegs.harness.progress import Progress
 from sealegs.journal.database import JournalUsage
@@ -213,6 +214,36 @@ def test_what_failed_while_scoring_is_not_sent_again_in_this_start(tmp_path: Pat
             responses = dispatcher.answer([ask(0), ask(1)])
             assert [response.status for response in responses] == ["ok", "error"]
     assert set(model.asked.values()) == {1}
+
+
+class Announcing(RequestGate):
+    """A gate that says when it is asked."""
+
+    def __init__(self, *args: Any, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.asked = threading.Event()
+
+    def admit(self, request: Request, *, wait: bool) -> Ticket | None:
+        self.asked.set()
+        return super().admit(request, wait=wait)
+
+
+def test_a_run_that_waits_for_the_money_of_others_can_be_stopped(tmp_path: Path) -> None:
+    shared = RequestGate(Limits(max_usd=150e-6), owner="the suite")
+    assert RequestGate(Limits(price_out=1.0), shared=shared).admit(ask(0), wait=False)
+    gate = Announcing(Limits(price_out=1.0), shared=shared)
+    ended = threading.Event()
+
+    def run() -> None:
+        with Loopback() as server, pytest.raises(KeyboardInterrupt):
+            dispatch(tmp_path, load_model("openai:loop", base_url=server.url), 2, gate=gate)
+        ended.set()
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert gate.asked.wait(PATIENCE)
+    interrupt(thread)
+    assert ended.wait(PATIENCE)
 
 
 class Interrupting(Progress):

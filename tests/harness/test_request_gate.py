@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from loopback import Loopback
+from present import present
 from runs import run_small
 from sealegs.errors import BudgetReached, ModelUnreachable
 from sealegs.harness.gate import RequestGate, Ticket, estimate
@@ -17,6 +19,7 @@ from sealegs.harness.limits import Limits
 from sealegs.journal.database import JournalUsage
 from sealegs.journal.journal import Journal
 from sealegs.types import Generate, Response, Sampling
+from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -26,7 +29,7 @@ def ask(number: int) -> Generate:
 
 
 def admit(gate: RequestGate, number: int) -> Ticket:
-    return gate.admit(ask(number))
+    return present(gate.admit(ask(number), wait=True))
 
 
 class Spent:
@@ -43,17 +46,13 @@ class Spent:
 def test_requests_under_way_count_with_the_most_they_may_write() -> None:
     gate = RequestGate(Limits(max_usd=250e-6, price_in=1.0, price_out=1.0))
     spent = Spent(gate)
-    tickets = [admit(gate, number) for number in range(2)]
-    with pytest.raises(BudgetReached):
-        admit(gate, 2)
+    tickets = [ticket for n in range(10) if (ticket := gate.admit(ask(n), wait=False))]
+    assert len(tickets) == 2
     assert spent.usage.tokens_out == 200  # a kill must not make them free
     for ticket in tickets:
         gate.settle(ticket, Response(status="ok", tokens_in=5, tokens_out=10))
     assert spent.usage == JournalUsage(2, 10, 20)
-    for number in range(2):
-        admit(gate, number)
-    with pytest.raises(BudgetReached):
-        admit(gate, 2)
+    assert sum(gate.admit(ask(n), wait=False) is not None for n in range(10)) == 2
 
 
 @pytest.mark.parametrize(
@@ -100,11 +99,32 @@ def test_a_further_try_for_which_no_money_is_left_ends_the_run() -> None:
         gate.count_try("model")
 
 
-def test_threads_together_never_pass_a_limit() -> None:
-    gate = RequestGate(Limits(max_requests=100, max_usd=1.0, price_out=1.0))
+def test_runs_that_share_a_limit_wait_for_each_other_and_end_together() -> None:
+    """The second waits while the first may leave money over, and goes on with what is left."""
+    shared = RequestGate(Limits(max_usd=300e-6), owner="the suite")
+    first, second = (RequestGate(Limits(price_out=1.0), shared=shared) for _ in range(2))
+    tickets = [admit(first, 1), admit(first, 2), admit(first, 3)]
+    assert second.admit(ask(4), wait=False) is None
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(admit, second, 4)
+        first.settle(tickets[0], Response(status="ok", tokens_in=1, tokens_out=10))
+        with pytest.raises(TimeoutError):
+            waiting.result(0.1)  # 90 of the 100 that it may need
+        first.settle(tickets[1], Response(status="ok", tokens_in=1, tokens_out=10))
+        second.settle(waiting.result(PATIENCE), Response(status="ok", tokens_in=1, tokens_out=100))
+    first.settle(tickets[2], Response(status="ok", tokens_in=1, tokens_out=100))
+    assert shared.requests == 4
+    assert shared.usd == pytest.approx(220e-6)
+    assert shared.reserved_usd == pytest.approx(0)
+    with pytest.raises(BudgetReached, match=re.escape("the suite's budget of $0.0003")):
+        admit(second, 5)
+
+
+def test_threads_together_never_pass_a_shared_limit() -> None:
+    shared = RequestGate(Limits(max_requests=100, max_usd=1.0), owner="the suite")
 
     def spend(number: int) -> int:
-        sent = 0
+        gate, sent = RequestGate(Limits(price_out=1.0), shared=shared), 0
         with pytest.raises(BudgetReached):
             while True:
                 ticket = admit(gate, number)
@@ -113,15 +133,16 @@ def test_threads_together_never_pass_a_limit() -> None:
         return sent
 
     with ThreadPoolExecutor(4) as pool:
-        assert sum(pool.map(spend, range(4))) == gate.requests == 100
+        assert sum(pool.map(spend, range(4))) == shared.requests == 100
 
 
 def test_earlier_starts_count_once_however_often_they_are_read() -> None:
-    gate = RequestGate(Limits(price_out=1.0))
+    shared = RequestGate(Limits(max_requests=10), owner="the suite")
+    gate = RequestGate(Limits(price_out=1.0), shared=shared)
     gate.count_try("model")  # a probe, before the run's folder is open
     for _ in range(2):
         gate.resume({"model": JournalUsage(4, 0, 1_000_000)})
-    assert (gate.requests, gate.usd) == (5, 1.0)
+    assert (gate.requests, gate.usd, shared.requests, shared.usd) == (5, 1.0, 5, 1.0)
 
 
 @pytest.mark.parametrize("limit", [{"max_requests": 5}, {"max_usd": 0.002, "price_out": 10.0}])

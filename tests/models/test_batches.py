@@ -210,7 +210,7 @@ def test_a_further_batch_and_its_unusable_results_count(server: BatchServer, tmp
     model.count_with(RoleGate(gate, "model"))
     answers = []
     with pytest.raises(BudgetReached):
-        for _, answer in model.answer(request for request in chats(2) if gate.admit(request)):
+        for _, answer in model.answer(request for request in chats(2) if gate.admit(request, wait=True)):
             answers.append(answer.status)
     model.close()
     assert answers == ["ok"]

@@ -53,7 +53,7 @@ def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
 
     def admitted() -> Iterator[LogLikelihood]:
         for request in requests:
-            gate.admit(request)
+            gate.admit(request, wait=True)
             yield request
 
     responses = []
@@ -74,7 +74,7 @@ def test_the_first_of_two_calls_is_paid_for_though_the_second_fails(limit: int |
 
     gate = RequestGate(Limits(max_requests=limit, max_usd=1.0, price_in=1.0))
     request = LogLikelihood(prefix="The ship ", continuation="sails")
-    ticket = gate.admit(request)
+    ticket = present(gate.admit(request, wait=True))
     with FailingSecond() as server:
         model = model_of(server)
         model.count_with(RoleGate(gate, "model"))

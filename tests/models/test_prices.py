@@ -75,13 +75,13 @@ def test_a_judge_is_counted_at_its_own_price(tmp_path: Path) -> None:
     gate = RequestGate(Limits(max_usd=1.0), {"model": Price(1, 1), "judge": Price(100, 100)})
     for role, usd in (("model", 0.001), ("judge", 0.101)):
         request = Generate(prompt="a", sampling=Sampling(max_tokens=1), role=role)
-        ticket = gate.admit(request)
+        ticket = present(gate.admit(request, wait=True))
         gate.settle(ticket, Response(status="ok", tokens_in=400, tokens_out=600))
         assert gate.usd == pytest.approx(usd)
     long = Generate(prompt="word " * 20_000, sampling=Sampling(max_tokens=1), role="judge")
     with pytest.raises(BudgetReached, match="max.usd"):
-        gate.admit(long)
-    assert gate.admit(msgspec.structs.replace(long, role="model"))
+        gate.admit(long, wait=True)
+    assert gate.admit(msgspec.structs.replace(long, role="model"), wait=True)
 
 
 def test_a_limit_in_dollars_is_kept_by_known_prices_and_refused_without(

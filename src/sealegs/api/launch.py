@@ -97,9 +97,10 @@ class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
     @property
     def active(self) -> bool:
         """Whether its process runs now."""
-        if self.began:
+        if self.began and not self.task.identity:
             return self.pid > 0 and process_began(self.pid) == self.began
-        return lock.is_written(Path(self.path))  # on a system without /proc
+        # A process that has many runs, or a system without /proc.
+        return lock.is_written(Path(self.path))
 
     @property
     def state(self) -> State:

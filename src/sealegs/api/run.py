@@ -14,7 +14,7 @@ from typing import Any
 from sealegs.api.batch import batched_roles, note_batches, with_batches
 from sealegs.api.earlier import EarlierStart
 from sealegs.api.permission import Permitted
-from sealegs.api.setup import Setup, gate_for, identities, model_refs, prepare, with_sampling
+from sealegs.api.setup import ASSIGNED_GATE, Setup, gate_for, identities, model_refs, prepare, with_sampling
 from sealegs.errors import BudgetReached, ModelUnreachable, RunConflict, SealegsError, UsageError, place_of
 from sealegs.files.cache import distinct_slug, slug, storage_errors
 from sealegs.harness.benchmark import Benchmark, sample_type
@@ -88,7 +88,7 @@ def run(
     loaded = load_benchmark(benchmark, benchmark_options, seed=seed, also=RUN_ARGUMENTS)
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
-    gate = gate_for(limits, refs, loaded, watching, batched=roles)
+    gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
     earlier = EarlierStart(Path(out)) if out and not fresh else None
     with (
         load_engine(engine, engine_args, concurrency=concurrency) as running,

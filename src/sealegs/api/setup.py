@@ -7,6 +7,7 @@ import platform
 import subprocess
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -42,6 +43,8 @@ ABILITIES = {
 """The words for a capability whose name is not a verb."""
 EXAMPLES = 3
 """Texts of each language that a server is tried out with."""
+ASSIGNED_GATE: ContextVar[RequestGate | None] = ContextVar("assigned_gate", default=None)
+"""The gate of the run that this thread executes, where it shares limits with others."""
 
 
 class Setup(Struct, frozen=True):

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias
 
-from sealegs.errors import BudgetReached, SealegsError, UsageError
+from sealegs.errors import SealegsError, UsageError
 from sealegs.harness.gate import RequestGate, RoleGate, Ticket
 from sealegs.harness.model import HasNotes, Model, ServedModel
 from sealegs.harness.progress import Progress, watch
@@ -216,7 +216,8 @@ class _Sending:
 
     def run(self) -> None:
         try:
-            while (first := self._admit_next()) is not None:
+            # Waits for money are in this thread, which a stop reaches.
+            while (first := self._admit_next(wait=True)) is not None:
                 self._answer_all(first)
         finally:
             self._dispatcher.journal.flush()
@@ -251,19 +252,15 @@ class _Sending:
         request, self._first = self._first, None
         while request is not None:
             yield request
-            request = self._admit_next()
+            request = self._admit_next(wait=False)
 
-    def _admit_next(self) -> Request | None:
+    def _admit_next(self, *, wait: bool) -> Request | None:
         """The next request; None at the end, and where it must wait until those under way are answered."""
-        keyed = self._held_back = self._held_back or next(self._pending, None)
-        if keyed is None:
+        keyed = self._held_back or next(self._pending, None)
+        ticket = self._dispatcher.gate.admit(keyed.request, wait=wait) if keyed is not None else None
+        if keyed is None or ticket is None:
+            self._held_back = keyed
             return None
-        try:
-            ticket = self._dispatcher.gate.admit(keyed.request)
-        except BudgetReached:
-            if self._admitted:
-                return None
-            raise
         self._held_back = None
         self._admitted[keyed.request] = keyed, ticket
         return keyed.request

@@ -6,8 +6,9 @@ second call, a call with many texts, a probe) is counted when it is sent. All of
 a run: the journal keeps the sums, those set aside included, so that what was under way when a process was
 killed counts as spent.
 
-Where those under way may leave money over, a request waits. Where they cannot, or where none is left for a
-further try, the run ends with BudgetReached. The gate may be used from any thread.
+Where money that others have set aside may still become free, a request waits. Where it cannot, or where none
+is left for a further try, the run ends with BudgetReached. Runs of one process may share limits: each has a
+gate of its own, behind which is a `shared` one. All of them may be used from any thread.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from sealegs.errors import BudgetReached
-from sealegs.harness.limits import ROUNDING, Limits, Price
+from sealegs.harness.limits import ROUNDING, Limits, Price, Refused
 from sealegs.journal.database import JournalUsage
 from sealegs.text.token_estimate import estimate_tokens
 from sealegs.types import Embed, Generate, LogLikelihood, Rank, Request, Response, StringLikelihood
@@ -26,6 +27,8 @@ UNPRICED = (Embed, Rank)
 """Kinds of requests whose tokens cost next to nothing and are not counted. Nor is a request to a model that
 computes here; calls to a server are."""
 NOTHING = JournalUsage()
+WAIT_S = 0.5
+"""Between two looks whether money has become free: a wait without end cannot be interrupted everywhere."""
 
 
 class Ticket(NamedTuple):
@@ -44,6 +47,9 @@ class RequestGate:
         limits: Limits | None = None,
         prices: Mapping[str, Price] | None = None,
         thinking: Mapping[str, int] | None = None,
+        *,
+        shared: RequestGate | None = None,
+        owner: str = "",
     ) -> None:
         self.limits = limits = limits or Limits()
         self.requests = 0
@@ -51,22 +57,25 @@ class RequestGate:
         """Spent, over all starts."""
         self.reserved_usd = 0.0
         """Set aside for what is under way."""
+        self._owner = owner
+        """Whose limits they are, where they are not those of one run: `the suite`."""
         self._prices = prices or {}
         self._default_price = limits.price or Price(0.0, 0.0)
         self._thinking = thinking or {}
         """By role: tokens that a model may write beside its answer."""
-        self._counts_money = limits.max_usd is not None
+        self._shared = shared
+        self._counts_money = limits.max_usd is not None or shared is not None
         self._earlier: Mapping[str, JournalUsage] = {}
         self._usage: dict[str, JournalUsage] = {}
         """By role: what this start has used, and set aside."""
         self._store: Callable[[str, JournalUsage], None] = lambda role, usage: None
-        self._lock = threading.Lock()
+        self._lock: threading.Condition = shared._lock if shared else threading.Condition()
 
     def resume(
         self, usage: Mapping[str, JournalUsage], store: Callable[[str, JournalUsage], None] | None = None
     ) -> None:
-        """Count from what earlier starts used, by role. Called again, it replaces what was counted before.
-        `store` is given each sum whenever it changes."""
+        """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
+        what was counted before. `store` is given each sum whenever it changes."""
         with self._lock:
             self._count_earlier(self._earlier, -1)
             self._earlier = dict(usage)
@@ -76,28 +85,38 @@ class RequestGate:
                 for role in self._usage:
                     self._save(role)
 
-    def admit(self, request: Request) -> Ticket:
-        """Count a request, and set aside what it may cost; BudgetReached where that is not possible now."""
+    def admit(self, request: Request, *, wait: bool) -> Ticket | None:
+        """Count a request, and set aside what it may cost; None where that is not possible now.
+
+        With `wait`, it is waited for what others have set aside; where no one has, BudgetReached.
+        """
         if isinstance(request, UNPRICED):
             return Ticket(request.role, None)
         tokens = JournalUsage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
         usd = self._cost(request.role, tokens)
         with self._lock:
-            self._require(usd)
+            while refused := self._refusal(usd):
+                if not wait:
+                    return None
+                if not refused.is_transient:
+                    raise self._reached(refused.limit, usd)
+                self._lock.wait(WAIT_S)
             self._add(1, 0.0, usd)
             self._use(request.role, tokens._replace(requests=1))
         return Ticket(request.role, tokens)
 
     def check_try(self) -> None:
-        """Raise BudgetReached where no try is left, however long one waits."""
+        """Raise BudgetReached where no further try can be counted, however long one waits."""
         with self._lock:
-            self._require_try()
+            if (refused := self._refusal(0.0)) and not refused.is_transient:
+                raise self._reached(refused.limit, 0.0)
 
     def count_try(self, role: str) -> None:
         """Count one more try before it is sent, or raise BudgetReached. What it may cost is set aside
         already, but a reply that was paid for and is no answer may have used that up."""
         with self._lock:
-            self._require(0.0)
+            if refused := self._refusal(0.0):
+                raise self._reached(refused.limit, 0.0)
             self._add(1, 0.0)
             self._use(role, JournalUsage(1))
 
@@ -126,17 +145,18 @@ class RequestGate:
             if change != NOTHING:
                 self._use(role, change)
             self._add(0, self._cost(role, used), -self._cost(role, reserved))
+            self._lock.notify_all()
 
-    def _require_try(self, usd: float = 0.0) -> None:
-        if self.limits.max_requests is not None and self.requests >= self.limits.max_requests:
-            raise self._reached(f"--max-requests {self.limits.max_requests}", usd)
-
-    def _require(self, usd: float) -> None:
-        """Raise BudgetReached where a try would break a limit, with what it may cost at most."""
-        self._require_try(usd)
-        max_usd = self.limits.max_usd
-        if max_usd is not None and self.usd + self.reserved_usd + usd > max_usd + ROUNDING:
-            raise self._reached(f"--max-usd {max_usd:g}", usd)
+    def _refusal(self, usd: float) -> Refused | None:
+        """The limit that a try would break, with what it may cost at most."""
+        limits, owner = self.limits, self._owner
+        if limits.max_requests is not None and self.requests >= limits.max_requests:
+            count = f"{owner}'s budget of {limits.max_requests:,} requests"
+            return Refused(count if owner else f"--max-requests {limits.max_requests}", is_transient=False)
+        if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
+            limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
+            return Refused(limit, is_transient=self.reserved_usd > ROUNDING)
+        return self._shared._refusal(usd) if self._shared is not None else None
 
     def _use(self, role: str, usage: JournalUsage) -> None:
         self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
@@ -153,6 +173,8 @@ class RequestGate:
         self.requests += tries
         self.usd += usd
         self.reserved_usd = max(0.0, self.reserved_usd + reserved_usd)
+        if self._shared is not None:
+            self._shared._add(tries, usd, reserved_usd)
 
     def _cost(self, role: str, usage: JournalUsage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)

@@ -25,6 +25,14 @@ class Price(NamedTuple):
         return (tokens_in * self.input + tokens_out * self.output) / 1e6
 
 
+class Refused(NamedTuple):
+    """Why a request may not be sent."""
+
+    limit: str
+    is_transient: bool
+    """Whether others have money set aside that may become free."""
+
+
 class Limits(Struct, frozen=True, kw_only=True):
     """What a person is willing to spend; None is no limit."""
 

@@ -1,1 +1,1 @@
-"""Suites: models × benchmarks × options from one YAML file, executed and ranked."""
+"""Suites: models × benchmarks × options from one YAML file, executed in one process and ranked."""

@@ -1,6 +1,6 @@
-"""Execute the runs of a suite, each as a process of its own: side by side where they keep different servers
-busy, one at a time where they load a model or share a budget. One that crashes or runs out of memory costs no
-other.
+"""Execute the runs of a suite in one process. Runs on servers are threads, side by side where they keep
+different servers busy, and share one gate for the budget. Runs that load a model are child processes, one at
+a time, so that one that crashes or runs out of memory costs no other.
 
 Ctrl-C stops them all; the file `stop` in a run's folder stops that run.
 """
@@ -9,24 +9,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pkgutil
 import signal
-import subprocess
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
-from msgspec.structs import replace
+import msgspec
 
-from sealegs.api.earlier import EarlierStart
-from sealegs.api.launch import ProcessTask, Started, launch, stored
-from sealegs.api.suite.definition import BudgetEntry
+from sealegs.api.launch import Started, launch, record, stored
+from sealegs.api.run import run as run_benchmark
+from sealegs.api.setup import ASSIGNED_GATE
 from sealegs.api.suite.runs import PlannedRun
-from sealegs.errors import SealegsError, bounded
+from sealegs.errors import SealegsError, StorageError, bounded, place_of
 from sealegs.files import lock
-from sealegs.harness.control import PARENT_VARIABLE, read_progress
+from sealegs.harness.benchmark import record_type, sample_type
+from sealegs.harness.control import PARENT_VARIABLE, interrupt, read_progress
 from sealegs.harness.folder import Run
-from sealegs.harness.folder.layout import STOP
+from sealegs.harness.folder.layout import LOG, STARTED, STOP, STOPPED
+from sealegs.harness.progress import Progress
+from sealegs.harness.registry import benchmark_class
 from sealegs.page.format import share
 from sealegs.report.suite import State, SuiteRun
 from sealegs.report.terminal.runs import RunsWatcher
@@ -35,77 +39,30 @@ POLL_SECONDS = 0.1
 SHOW_SECONDS = 0.5
 STOP_SECONDS = 20.0
 """How long runs that were asked to stop may take."""
+THREADED = (
+    "analysis",
+    "benchmarks",
+    "files",
+    "harness",
+    "journal",
+    "models.openai",
+    "page",
+    "report",
+    "text",
+)
+"""The packages with the types that a run on servers reads."""
 UNFINISHED = "not finished: the same command resumes it"
 INTERRUPTED = (129, 130, 143)
-"""Exit codes of a process that a signal, or `stop`, ended."""
-AT_LIMIT = "stopped at --max-"
-"""Begins the reason of a run that has used up what was left of the budget."""
-
-
-class Budget:
-    """What all runs of a suite may spend together. Their journals say what they have spent."""
-
-    def __init__(self, entry: BudgetEntry, root: Path, runs: Sequence[PlannedRun]) -> None:
-        self._entry = entry
-        self._root = root
-        self._runs = [run for run in runs if run.is_counted]
-
-    def __str__(self) -> str:
-        limits = [f"{self._entry.requests:,} requests"] if self._entry.requests is not None else []
-        return " and ".join([*limits, *([f"${self._entry.usd:g}"] if self._entry.usd is not None else [])])
-
-    @property
-    def usd(self) -> float | None:
-        """What was spent; None where the budget is not in dollars."""
-        return self._spent()[1] if self._entry.usd is not None else None
-
-    def task(self, run: PlannedRun) -> ProcessTask | None:
-        """The task of a run with what is left as its limits, which hold over all its starts; None where
-        nothing is left."""
-        if not run.is_counted:
-            return run.task
-        limits: dict[str, float] = {}
-        names, totals = ("max_requests", "max_usd"), (self._entry.requests, self._entry.usd)
-        for name, total, spent, before in zip(names, totals, self._spent(), _spent_by(run), strict=True):
-            if total is not None:
-                limits[name] = before + total - spent
-                if total <= spent:
-                    return None
-        return replace(run.task, settings={**run.task.settings, **limits})
-
-    def _spent(self) -> tuple[int, float]:
-        for run in self._runs:
-            run.gate.resume(EarlierStart(self._root / run.name).usage())
-        amounts = [_spent_by(run) for run in self._runs]
-        return sum(requests for requests, _ in amounts), sum(usd for _, usd in amounts)
-
-
-def _spent_by(run: PlannedRun) -> tuple[int, float]:
-    return run.gate.requests, run.gate.usd
-
-
-class _BegunRun(NamedTuple):
-    """A run whose process has begun."""
-
-    run: PlannedRun
-    started: Started
-    child: subprocess.Popen[bytes]
+"""Exit codes of a child that a signal, or `stop`, ended."""
 
 
 class Execution:
     """Begins, watches and stops the runs of a suite."""
 
     def __init__(
-        self,
-        root: Path,
-        runs: Sequence[PlannedRun],
-        *,
-        budget: Budget,
-        parallel: int,
-        watcher: RunsWatcher,
+        self, root: Path, runs: Sequence[PlannedRun], *, parallel: int, watcher: RunsWatcher
     ) -> None:
         self._root = root
-        self._budget = budget
         self._waiting: list[PlannedRun] = []
         self._running: list[_BegunRun] = []
         self._outcomes: dict[str, SuiteRun] = {}
@@ -123,14 +80,14 @@ class Execution:
     def execute(self) -> dict[str, SuiteRun]:
         """Execute what is not finished. Interrupted, it stops all runs and raises the interrupt."""
         try:
+            build_types(run.task.benchmark for run in self._waiting)
             while self._waiting or self._running:
                 self._begin_next()
                 self._show()
                 time.sleep(POLL_SECONDS)
-                for begun in list(self._running):
-                    if (code := begun.child.poll()) is not None:
-                        self._running.remove(begun)
-                        self._outcomes[begun.run.name] = self._ended(begun, code)
+                for begun in [begun for begun in self._running if not begun.thread.is_alive()]:
+                    self._running.remove(begun)
+                    self._outcomes[begun.run.name] = begun.outcome
         except BaseException as error:
             self._stop()
             finished = sum(outcome.ranked for outcome in self._outcomes.values())
@@ -146,55 +103,115 @@ class Execution:
         return self._outcomes
 
     def _begin_next(self) -> None:
-        """Begin each run, in their order, whose servers are free, and whose folder is: the process of an
+        """Begin each run, in their order, whose servers are free, and whose folder is: the child of an
         earlier call that was killed writes until it notices that."""
         for run in list(self._waiting):
-            busy = {each for begun in self._running for each in begun.run.occupied}
-            is_free = len(self._running) < self._parallel and not busy & run.occupied
+            busy = {server for begun in self._running for server in begun.run.servers}
+            is_free = len(self._running) < self._parallel and not busy & run.servers
             if is_free and not lock.is_written(self._root / run.name):
                 self._waiting.remove(run)
-                self._outcomes[run.name] = self._begin(run)
-
-    def _begin(self, run: PlannedRun) -> SuiteRun:
-        """Begin the process of a run, which ends with this one."""
-        if (task := self._budget.task(run)) is None:
-            return outcome_of(run, "failed", self._spent_all, 1)
-        try:
-            begun = launch(self._root / run.name, task, {PARENT_VARIABLE: str(os.getpid())})
-        except SealegsError as error:
-            return outcome_of(run, "failed", str(error), error.exit_code)
-        self._running.append(_BegunRun(run, *begun))
-        return outcome_of(run, "running")
-
-    @property
-    def _spent_all(self) -> str:
-        return f"the suite's budget of {self._budget} is spent: raise it in the file, and run it again"
-
-    def _ended(self, begun: _BegunRun, code: int) -> SuiteRun:
-        run, problem = begun.run, _reason(begun.started, code) if code else ""
-        if code in INTERRUPTED:
-            return outcome_of(run, "stopped", UNFINISHED)
-        if code in (0, 1) and (low := _low_coverage(self._root / run.name, run.task.min_coverage)):
-            return outcome_of(run, "low coverage", low, 1)
-        if problem.startswith(AT_LIMIT):
-            problem = self._spent_all
-        return outcome_of(run, "failed" if code else "finished", problem, code)
+                self._outcomes[run.name] = outcome_of(run, "running")
+                self._running.append(_BegunRun(self._root / run.name, run))
 
     def _show(self) -> None:
         if time.monotonic() - self._shown >= SHOW_SECONDS:
             self._shown = time.monotonic()
-            progress = {each.run.name: read_progress(self._root / each.run.name) for each in self._running}
+            progress = {begun.run.name: read_progress(begun.folder) for begun in self._running}
             self._watcher.update([(run, progress.get(run.name)) for run in self._outcomes.values()])
 
     def _stop(self) -> None:
-        """Ask all runs to end, and wait for them. One that takes longer ends after this process."""
+        """Ask all runs to end, and wait for them. A child that takes longer ends after this process."""
         for begun in self._running:
-            (self._root / begun.run.name / STOP).touch()
+            interrupt(begun.thread)
         end = time.monotonic() + STOP_SECONDS
         for begun in self._running:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                begun.child.wait(max(0.0, end - time.monotonic()))
+            begun.thread.join(max(0.0, end - time.monotonic()))
             self._outcomes[begun.run.name] = outcome_of(begun.run, "stopped", UNFINISHED)
+
+
+class _BegunRun(Progress):
+    """A run in a thread of this process, which asks servers, or waits for the child that loads a model."""
+
+    def __init__(self, folder: Path, run: PlannedRun) -> None:
+        self.folder = folder
+        self.run = run
+        self.outcome = outcome_of(run, "stopped", UNFINISHED)
+        """How it ended; `stopped` until it has."""
+        self._has_log = False
+        self.thread = threading.Thread(target=self._execute, name=f"sealegs-{run.name}", daemon=True)
+        self.thread.start()
+
+    def began(self, folder: Path) -> None:
+        record(folder, self.run.task, os.getpid())
+        if not self._has_log:
+            (folder / LOG).unlink(missing_ok=True)  # never written through a link
+        self._has_log = True
+
+    def note(self, text: str) -> None:
+        with contextlib.suppress(OSError), (self.folder / LOG).open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+
+    def _execute(self) -> None:
+        run, task = self.run, self.run.task
+        try:
+            if run.in_child:
+                code, problem = self._in_child()
+            else:
+                ASSIGNED_GATE.set(run.gate)
+                run_benchmark(task.benchmark, **task.settings, out=self.folder, progress=self)
+                code, problem = 0, ""
+            if code in (0, 1) and (low := _low_coverage(self.folder, task.min_coverage)):
+                self.outcome = outcome_of(run, "low coverage", low, 1)
+            else:
+                self.outcome = outcome_of(run, "failed" if code else "finished", problem, code)
+        except KeyboardInterrupt:
+            if (self.folder / STARTED).is_file():
+                (self.folder / STOPPED).touch()
+        except SealegsError as error:
+            self._fail(str(error), error.exit_code)
+        except Exception as error:  # noqa: BLE001  # whatever it is, it costs no other run
+            self._fail(f"{place_of(error)}: {error}", StorageError.exit_code)
+
+    def _in_child(self) -> tuple[int, str]:
+        """Execute the run in a process that ends with this one; its exit code, and why it failed."""
+        started, child = launch(self.folder, self.run.task, {PARENT_VARIABLE: str(os.getpid())})
+        try:
+            while (code := child.poll()) is None:
+                time.sleep(POLL_SECONDS)
+        except KeyboardInterrupt:
+            (self.folder / STOP).touch()
+            child.wait()
+            raise
+        if code in INTERRUPTED:
+            raise KeyboardInterrupt
+        return code, _reason(started, code) if code else ""
+
+    def _fail(self, problem: str, code: int) -> None:
+        if (self.folder / STARTED).is_file():
+            self.note(f"error: {problem}")
+        self.outcome = outcome_of(self.run, "failed", bounded(problem), code)
+
+
+def build_types(benchmarks: Iterable[str]) -> None:
+    """Have msgspec build what it knows of every type that a run may read, before threads do: it does so when
+    a type is first used, and two threads that use one for the first time at once crash the process (0.22)."""
+    for name in THREADED:
+        package = import_module(f"sealegs.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            with contextlib.suppress(ImportError):  # of an extra
+                import_module(module.name)
+    classes = map(benchmark_class, dict.fromkeys(benchmarks))
+    types = [kind(cls) for cls in classes for kind in (record_type, sample_type)]
+    for each in (*types, *_subclasses(msgspec.Struct)):
+        with contextlib.suppress(TypeError, NameError, AttributeError):  # a type that nothing is read into
+            msgspec.json.Decoder(each)
+
+
+def _subclasses(cls: type) -> Iterator[type]:
+    subclass: type
+    for subclass in cls.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)
 
 
 def outcome_of(run: PlannedRun, state: State, problem: str = "", code: int = 0) -> SuiteRun:
@@ -232,7 +249,7 @@ def _low_coverage(folder: Path, floor: float) -> str:
 
 
 def _reason(process: Started, code: int) -> str:
-    """Why a run failed, from the last error in its log."""
+    """Why a child failed, from the last error in its log."""
     if code < 0:
         name = signal.Signals(-code).name if -code in signal.valid_signals() else f"signal {-code}"
         return f"its process was ended by {name}; the machine may have run out of memory"

@@ -17,14 +17,7 @@ from msgspec import Struct
 from sealegs.api.launch import ProcessTask, refuse_keys
 from sealegs.api.run import RUN_ARGUMENTS
 from sealegs.api.setup import model_refs, parse_data, parse_langs
-from sealegs.api.suite.definition import (
-    BenchmarkEntry,
-    BudgetEntry,
-    ModelEntry,
-    Scalar,
-    SuiteFile,
-    SuiteSettings,
-)
+from sealegs.api.suite.definition import BenchmarkEntry, ModelEntry, Scalar, SuiteFile, SuiteSettings
 from sealegs.errors import UsageError, suggestion
 from sealegs.files import configuration, datasets
 from sealegs.files.cache import slug
@@ -33,7 +26,7 @@ from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
 from sealegs.harness.registry import benchmark_class, load_benchmark
 from sealegs.models.presets import NO_KEY
-from sealegs.models.prices import is_local, prices_by_role
+from sealegs.models.prices import is_local, prices_by_role, thinking_by_role
 from sealegs.models.registry import (
     backend,
     check_spec,
@@ -46,7 +39,6 @@ from sealegs.options import describe
 from sealegs.types import ModelRef
 
 THIS_MACHINE = "this machine"
-THE_BUDGET = "the budget"
 SMALL_MODEL = "embedded-embedder"
 """A model of this machine that takes next to no memory: runs that use it go side by side."""
 CODE = "trust_remote_code"
@@ -69,21 +61,19 @@ class PlannedRun(Struct, frozen=True, kw_only=True):
     servers: frozenset[str]
     """What it keeps busy: the addresses of servers, this machine. Runs with one in common take turns."""
     gate: RequestGate
-    """Counts what its earlier starts have spent."""
-    is_counted: bool
-    """Whether the suite's budget counts it: there is one, and not all its models are on this machine."""
+    """What counts its requests, and shares the suite's budget, unless all its models are on this machine."""
+    in_child: bool
+    """Whether it is a process of its own: it loads a model. One that also asks a server is not, where there
+    is a budget, which is counted in one process."""
     step: int
     """Which of the file's benchmarks it is of."""
 
-    @property
-    def occupied(self) -> frozenset[str]:
-        """What no other run has meanwhile: its servers, and the budget that it shares."""
-        return self.servers | {THE_BUDGET} if self.is_counted else self.servers
 
-
-def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[PlannedRun]:
+def planned_runs(
+    file: SuiteFile, allowed: Collection[str] = (), budget: RequestGate | None = None
+) -> list[PlannedRun]:
     """All runs of a suite, in the order of its benchmarks, then its models; `allowed` are hosts that any key
-    may be sent to."""
+    may be sent to, `budget` is the gate of all runs together."""
     models = _models(file, allowed)
     runs: dict[str, PlannedRun] = {}
 
@@ -96,7 +86,7 @@ def planned_runs(file: SuiteFile, allowed: Collection[str] = ()) -> list[Planned
     for step, raw in enumerate(file.definition.benchmarks):
         entry = BenchmarkEntry(benchmark=raw) if isinstance(raw, str) else raw
         for name in _models_of(file, step, entry, models):
-            run = _planned(file, step, entry, name, models.get(name), hashes, allowed)
+            run = _planned(file, step, entry, name, models.get(name), hashes, allowed, budget)
             if (other := runs.setdefault(run.name.casefold(), run)) is not run:
                 raise file.error(
                     f"two runs would be called '{run.name}': one of benchmark {other.step + 1} and one of "
@@ -173,6 +163,7 @@ def _planned(
     model: ModelEntry | None,
     hashes: Callable[..., list[str]],
     allowed: Collection[str],
+    budget: RequestGate | None,
 ) -> PlannedRun:
     definition, benchmark = file.definition, entry.benchmark
     settings = _merged([definition.defaults, entry, model])
@@ -202,7 +193,8 @@ def _planned(
         )  # fmt: skip
     if "model" in settings:
         settings["label"] = name
-    title = entry.name or benchmark
+    title, servers = entry.name or benchmark, _servers(refs)
+    shared = None if is_free else budget
     return PlannedRun(
         name=slug(f"{title}-{name}" if name else title),
         model=name,
@@ -213,9 +205,9 @@ def _planned(
             min_coverage=definition.min_coverage,
             identity=identity,
         ),
-        servers=_servers(refs),
-        gate=RequestGate(limits, prices),
-        is_counted=not is_free and definition.budget != BudgetEntry(),
+        servers=servers,
+        gate=RequestGate(limits, prices, thinking_by_role(refs), shared=shared),
+        in_child=THIS_MACHINE in servers and shared is None,
         step=step,
     )
 

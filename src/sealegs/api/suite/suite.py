@@ -11,14 +11,17 @@ from msgspec import Struct
 
 from sealegs.analysis.gate import gate
 from sealegs.analysis.leaderboard import leaderboard
+from sealegs.api.earlier import EarlierStart
 from sealegs.api.launch import stored
 from sealegs.api.plan import Plan, dry_run
-from sealegs.api.suite.definition import BenchmarkEntry, SuiteFile, read_suite
-from sealegs.api.suite.execution import Budget, Execution, earlier_outcome
+from sealegs.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
+from sealegs.api.suite.execution import Execution, earlier_outcome
 from sealegs.api.suite.runs import PlannedRun, planned_runs
 from sealegs.errors import SealegsError, UsageError
 from sealegs.files import lock
 from sealegs.harness.folder import Run, shared_layout
+from sealegs.harness.gate import RequestGate
+from sealegs.harness.limits import Limits
 from sealegs.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from sealegs.report.terminal.runs import RunsWatcher, runs_watcher
 
@@ -53,17 +56,18 @@ def suite(
     are patterns of the names of runs (`rgb-*`). A key is sent only to its provider and to `allow_hosts`.
     `sealegs suite --init` writes a file to begin with.
     """
-    definition, planned, root = _read(Path(file), out, allow_hosts)
+    definition, planned, root, budget = _read(Path(file), out, allow_hosts)
     chosen = _chosen(planned, [only] if isinstance(only, str) else only)
     root.mkdir(parents=True, exist_ok=True)
     if (root / "spec.json").exists():
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
-        budget = Budget(definition.definition.budget, root, planned)
+        for run in planned:  # what earlier calls have spent counts before any is begun
+            run.gate.resume(EarlierStart(root / run.name).usage())
         parallel, watcher = definition.definition.parallel, runs_watcher(progress)
-        outcomes = Execution(root, chosen, budget=budget, parallel=parallel, watcher=watcher).execute()
+        outcomes = Execution(root, chosen, parallel=parallel, watcher=watcher).execute()
         runs = [outcomes.get(run.name) or earlier_outcome(root, run) for run in planned]
-        result = _result(definition, root, runs, list(outcomes.values()), budget.usd)
+        result = _result(definition, root, runs, list(outcomes.values()), budget)
         write_leaderboards(result)
         return result
 
@@ -76,7 +80,7 @@ def plan_suite(
     allow_hosts: Sequence[str] = (),
 ) -> list[PlannedCost]:
     """What each run of a suite would ask, and what that would cost. Nothing is asked or written."""
-    _, planned, root = _read(Path(file), out, allow_hosts)
+    _, planned, root, _ = _read(Path(file), out, allow_hosts)
     states = {"waiting": "new", "finished": "finished"}
     return [
         PlannedCost(
@@ -96,11 +100,14 @@ def _plan(run: PlannedRun) -> Plan:
 
 def _read(
     path: Path, out: str | Path | None, allow_hosts: Sequence[str]
-) -> tuple[SuiteFile, list[PlannedRun], Path]:
-    """A suite's file, its runs, and its folder, in which no run of an earlier call is another."""
+) -> tuple[SuiteFile, list[PlannedRun], Path, RequestGate | None]:
+    """A suite's file, its runs, its folder, in which no run of an earlier call is another, and its budget."""
     file = read_suite(path)
     root = Path(out) if out else file.out
-    runs = planned_runs(file, allow_hosts)
+    entry, budget = file.definition.budget, None
+    if entry != BudgetEntry():
+        budget = RequestGate(Limits(max_requests=entry.requests, max_usd=entry.usd), owner="the suite")
+    runs = planned_runs(file, allow_hosts, budget)
     for run in runs:
         begun = (root / run.name / "spec.json").is_file()
         if begun and (process := stored(root / run.name)) and process.task.identity != run.task.identity:
@@ -110,7 +117,7 @@ def _read(
                 "benchmarks",
                 run.step,
             )
-    return file, runs, root
+    return file, runs, root, budget
 
 
 def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[PlannedRun]:
@@ -124,7 +131,7 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
 
 
 def _result(
-    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], usd: float | None
+    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], budget: RequestGate | None
 ) -> SuiteResult:
     entries = [each for each in file.definition.benchmarks if isinstance(each, BenchmarkEntry)]
     metrics = {each.benchmark: each.metric for each in entries if each.metric}
@@ -141,7 +148,7 @@ def _result(
         runs=tuple(runs),
         boards=boards,
         gates=gates,
-        usd=usd,
+        usd=budget.usd if budget is not None and budget.limits.max_usd is not None else None,
         exit_code=code,
     )
 
