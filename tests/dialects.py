@@ -120,6 +120,8 @@ class ProviderServer(Loopback):
         self.models = models
         self.received: list[dict[str, Any]] = []
         self.keys: list[str] = []
+        self.stated_temperature: float | None = None
+        """What responses state as used in the place of what was requested."""
 
     @property
     def host(self) -> str:
@@ -155,7 +157,7 @@ class ProviderServer(Loopback):
         reply = msgspec.json.decode(answer.body)
         if part == "/messages":
             return json_reply(interfaces.message_of(reply))
-        return json_reply(interfaces.response_of(reply, body))
+        return json_reply(interfaces.response_of(reply, body, temperature=self.stated_temperature))
 
     def _problem(self, part: str, body: dict[str, Any]) -> str:
         """Why a body is refused: an unknown path or field, or a text that says so."""

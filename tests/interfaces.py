@@ -67,8 +67,8 @@ def message_of(reply: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def response_of(reply: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """The example of OpenAI's documentation, with the text of a chat's reply."""
+def response_of(reply: dict[str, Any], body: dict[str, Any], *, temperature: float | None) -> dict[str, Any]:
+    """The example of OpenAI's documentation, with the text of a chat's reply. It states the sampling."""
     [choice] = reply["choices"]
     cut = choice["finish_reason"] == "length"
     content = {"type": "output_text", "text": choice["message"]["content"], "annotations": []}
@@ -86,7 +86,7 @@ def response_of(reply: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
         ],
         "parallel_tool_calls": True, "previous_response_id": None, "store": False,
         "reasoning": {"effort": body.get("reasoning", {}).get("effort"), "summary": None},
-        "temperature": body.get("temperature"), "top_p": 1.0,
+        "temperature": body.get("temperature") if temperature is None else temperature, "top_p": 1.0,
         "text": {"format": {"type": "text"}}, "tool_choice": "auto", "tools": [], "truncation": "disabled",
         "usage": {
             "input_tokens": 36, "input_tokens_details": {"cached_tokens": 0}, "output_tokens": 87,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from itertools import count
 from pathlib import Path
@@ -392,3 +394,19 @@ def test_several_backends_are_noted_and_a_refused_setting_is_not_exported(
     assert "temperature" in run.spec.options
     assert "temperature" not in sampling(run.spec)
     assert sampling(run.spec)["max_tokens"] == run.spec.options["max_tokens"]
+
+
+def test_runs_that_overlap_leave_the_garbage_collector_as_it_was(tmp_path: Path) -> None:
+    before, barrier = gc.get_threshold(), threading.Barrier(2)
+
+    class Meeting(Progress):
+        def phase(self, title: str, *, total: int, done: int) -> None:
+            barrier.wait(PATIENCE)
+
+    def run(name: str) -> None:
+        (tmp_path / name).mkdir()
+        dispatch(tmp_path / name, PlugIn(), 200, progress=Meeting())
+
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(run, ("one", "two")))
+    assert gc.get_threshold() == before

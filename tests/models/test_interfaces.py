@@ -155,6 +155,16 @@ def test_a_model_that_takes_no_temperature_is_asked_without(
     assert model.refused() == ["temperature"]
 
 
+def test_sampling_that_a_reply_states_otherwise_is_noted(serving: Imitated) -> None:
+    server = serving("openai")
+    model = opened("openai")
+    one(model, chat("hello", temperature=0.7))
+    assert model.notes() == [NO_CHATS]
+    server.stated_temperature = 1.0
+    one(model, chat("again", temperature=0.7))
+    assert model.notes()[1:] == ["The server states temperature 1 as used, where 0.7 was requested."]
+
+
 def test_a_seed_that_the_interface_does_not_have_is_noted(serving: Imitated) -> None:
     serving("openai")
     model = opened("openai", send_seed="true")
@@ -173,6 +183,14 @@ def test_sampling_that_a_router_does_not_state_is_noted_as_not_confirmed(serving
         "Hugging Face router passes requests on and does not state which sampling was used: temperature 0.7 "
         "was requested and is not confirmed."
     )
+
+
+def test_an_answer_about_sampling_states_none() -> None:
+    text = 'It says {"temperature": 2}'
+    reply = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+    model = opened("openai", base_url="http://127.0.0.1:9/v1")
+    model._dialect.confirm(Sampling(temperature=0.5), msgspec.json.encode(reply))
+    assert model.notes() == []
 
 
 # Replies

@@ -278,8 +278,11 @@ class OpenAI:
         return await client.send(self._chat_call(request, RESPONSES)._replace(is_admitted=False))
 
     def _chat_call(self, request: Generate, interface: Interface) -> Call[Response]:
-        body = partial(self._dialect.generate_body, request, interface)
-        return Call(interface.path, body, lambda data: read_chat(interface.reply(data)))
+        def read(data: bytes) -> Response:
+            self._dialect.confirm(request.sampling, data)
+            return read_chat(interface.reply(data))
+
+        return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
 
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         try:

@@ -7,14 +7,15 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from sealegs.errors import DataError
-from sealegs.files.jsonfile import strings_in
+from sealegs.files.jsonfile import NOT_JSON, strings_in
 from sealegs.journal.journal import HALF_A_CHARACTER
 from sealegs.models.openai.interfaces import CHATS, Interface
 from sealegs.models.presets import EFFORT, TOKENS
 from sealegs.text.judge import without_bounds
-from sealegs.types import Generate
+from sealegs.types import Generate, Sampling
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +39,20 @@ BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
 SENT_FORMAT = re.compile(rb'"(response_)?format":')
 SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
+STATED = re.compile(rb'"(temperature|top_p)"\s*:')
+"""In a reply, by the same rule: the sampling that was used."""
 
 LEFT_OUT: dict[Feature, str] = {
     "seed": "takes no seed: requests were sent without one, so that the same answers cannot be had again.",
     "json_schema": "takes no JSON schema: the form of an answer was asked for in words alone.",
 }
+
+
+class _Stated(Struct):
+    """What a reply may state of the sampling that was used."""
+
+    temperature: float | None = None
+    top_p: float | None = None
 
 
 class Dialect:
@@ -63,6 +73,9 @@ class Dialect:
         self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
         self._unsupported: dict[Feature, str] = {}
         self._hottest = 0.0
+        self._stated: dict[str, tuple[float, float]] = {}
+        """By parameter: what was requested, and what a reply states as used where that differs."""
+        self._confirmed = False
         self._token_field = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
@@ -83,7 +96,11 @@ class Dialect:
             limit = self._preset.max_temperature
             if self._hottest > limit:
                 known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
-        if self._preset and self._preset.routes and self._hottest:
+        known += [
+            f"{title} states {name} {used:g} as used, where {requested:g} was requested."
+            for name, (requested, used) in self._stated.items()
+        ]
+        if self._preset and self._preset.routes and self._hottest and not self._confirmed:
             known.append(
                 f"{title} passes requests on and does not state which sampling was used: temperature "
                 f"{self._hottest:g} was requested and is not confirmed."
@@ -101,6 +118,21 @@ class Dialect:
     def refused(self) -> list[str]:
         """The settings that the server refused, and that were not sent."""
         return [name for name in self._refused if name in OPTIONAL]
+
+    def confirm(self, sampling: Sampling, data: bytes) -> None:
+        """Keep what a reply states of the sampling that was used."""
+        if not STATED.search(data):
+            return
+        try:
+            stated = msgspec.json.decode(data, type=_Stated)
+        except NOT_JSON:  # an answer is not lost for it
+            return
+        top_p = sampling.top_p if self._options.top_p is None else self._options.top_p
+        for name, requested in (("temperature", sampling.temperature), ("top_p", top_p)):
+            used = getattr(stated, name)
+            self._confirmed |= used is not None
+            if used is not None and used != requested and name not in self._refused:
+                self._stated[name] = (requested, used)
 
     def use_completion_tokens(self) -> None:
         self._token_field = "max_completion_tokens"

@@ -58,6 +58,8 @@ BACK_OFF_S, LONGEST_BACK_OFF_S = 0.5, 30.0
 """Of the first pause, and of the longest."""
 NO_CONNECTION_S = 0.5
 """Between tries to connect. Eight such tries give a server that starts up 4 s."""
+SILENT_S = 30.0
+"""Without any reply, after which a note says what is waited for."""
 TIMER_S = 0.02
 """A timer may end so much too early."""
 LONGEST_WAIT_S = 600.0
@@ -142,6 +144,7 @@ class Client:
     ) -> None:
         self._servers = servers
         self._transports = {server: Transport(server.endpoint, timeout, headers) for server in servers}
+        self._silences = {server: _note_silence(server, relay, timeout) for server in servers}
         self._health = health
         self._dialect = dialect
         self._relay = relay
@@ -155,7 +158,8 @@ class Client:
         """Calls that wait for room at a server."""
 
     async def aclose(self) -> None:
-        for transport in self._transports.values():
+        for server, transport in self._transports.items():
+            self._silences[server].cancel()
             await transport.close()
 
     @property
@@ -202,6 +206,7 @@ class Client:
                 await self._pause(server, error, tries, call)  # wait
                 failed_at.clear()
             else:
+                self._silences[server].cancel()
                 server.answered()
                 self._health.answered()
                 return result
@@ -230,6 +235,7 @@ class Client:
         self._sent[server] += 1
         try:
             reply = await self._transports[server].send("POST", call.path, body, results=call.results)
+            self._silences[server].cancel()
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:
@@ -320,6 +326,15 @@ class Client:
             if not turn.done():
                 turn.set_result(None)
                 room -= 1
+
+
+def _note_silence(server: Server, relay: Relay, timeout: float) -> asyncio.TimerHandle:
+    """Say what is waited for, unless this is cancelled by a reply, whatever it says."""
+    text = (
+        f"{server.shown} has not answered anything for {SILENT_S:g} s; a try may take {timeout:g} s "
+        "(--model-arg timeout=SECONDS)."
+    )
+    return asyncio.get_running_loop().call_later(SILENT_S, relay.note, text)
 
 
 def pause_before(error: TryFailed, tries: int) -> float:
