@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from records import record, store
 from sealegs.errors import DataError, UsageError
+from sealegs.files import record_index
 
 
 def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:
@@ -121,3 +124,33 @@ def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None
     with pytest.raises(DataError, match="written again"):
         before.select(search="before")
     assert len(run.samples()) == 2
+
+
+def test_a_stored_index_is_read_while_the_file_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(record_index, "STORED_FROM_BYTES", 0)
+    records = [record(n, tags={"level": n, "lang": "en"}, values={"x": n / 4}) for n in range(4)]
+    run = store(tmp_path / "run", records)
+    first = run.columns
+    (stored,) = (tmp_path / "cache" / "indexes").iterdir()
+    with monkeypatch.context() as patched:
+        patched.delattr(record_index, "index_of")
+        record_index.record_index.cache_clear()
+        np.testing.assert_equal(run.columns._asdict(), first._asdict())
+        assert run.samples().record(3) == records[3]
+    stored.write_bytes(stored.read_bytes()[:20])
+    record_index.record_index.cache_clear()
+    np.testing.assert_equal(run.columns._asdict(), first._asdict())
+    _rewrite_unseen(run.path / "records.jsonl", b'"x":0.25', b'"x":0.75')
+    assert run.columns.values["x"].tolist() == [0, 0.75, 0.5, 0.75]
+
+
+def _rewrite_unseen(path: Path, before: bytes, after: bytes) -> None:
+    """Change a file, and set its time back: its size, time and number are as they were."""
+    status = path.stat()
+    path.write_bytes(path.read_bytes().replace(before, after))
+    while path.stat().st_ctime_ns == status.st_ctime_ns:  # of a step of the clock
+        os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))

@@ -219,11 +219,9 @@ def _unlike(first: RunValues, second: RunValues, rows: NDArray[np.intp], others:
         return "they have no sample in common"
     benchmark = benchmark_class(first.run.spec.benchmark)
     differ = first.columns.inputs[rows] != second.columns.inputs[others]
-    unlike = [
-        first.ids[row]
-        for row, other in zip(rows[differ], others[differ], strict=True)
-        if first.fingerprints[row] != second.fingerprints[other]
-    ]
+    chosen = rows[differ].tolist()
+    asked = zip(first.fingerprints(chosen), second.fingerprints(others[differ].tolist()), strict=True)
+    unlike = [first.ids[row] for row, (one, other) in zip(chosen, asked, strict=True) if one != other]
     if not unlike:
         return ""
     more = ", …" if len(unlike) > MOST_LISTED else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated
@@ -65,8 +65,8 @@ class OtherRun(Run):
     def columns(self) -> Index:
         return index_of(self.path, map(_record, self._samples))
 
-    def inputs(self) -> Iterator[dict[str, str]]:
-        return ({"asked": sample.asked} for sample in self._samples)
+    def inputs(self, rows: Sequence[int]) -> list[dict[str, str]]:
+        return [{"asked": self._samples[row].asked} for row in rows]
 
 
 def load_results(*sources: Run | str | Path, better: Better | None = None, single: bool = False) -> list[Run]:

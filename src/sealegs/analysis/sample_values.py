@@ -89,6 +89,7 @@ class RunValues:
         linked = zip(self.columns.groups, self.columns.links, strict=True)
         self._groups = Labels.of(units_or_group(group, links) if links else group for group, links in linked)
         self._by_name: dict[str, Values] = {}
+        self._fingerprints: dict[int, Any] = {}
 
     def __getitem__(self, name: str) -> Values:
         """The values of a metric: `mean_similarity`, `mean_similarity/lang=en`.
@@ -152,10 +153,11 @@ class RunValues:
         """The row of each sample by its id; of several with one id, the last."""
         return {name: row for row, name in enumerate(self.ids)}
 
-    @cached_property
-    def fingerprints(self) -> list[Any]:
-        """What each sample asks, made short. Read where the inputs of two runs are not the same bytes."""
-        return list(map(fingerprint, self.run.inputs()))
+    def fingerprints(self, rows: list[int]) -> list[Any]:
+        """What some samples ask, made short. Read where the inputs of two runs are not the same bytes."""
+        unread = [row for row in rows if row not in self._fingerprints]
+        self._fingerprints.update(zip(unread, map(fingerprint, self.run.inputs(unread)), strict=True))
+        return [self._fingerprints[row] for row in rows]
 
     def figure(self, name: str) -> Figure | None:
         """The summary's figure of a metric of samples: `accuracy@bm25` is `accuracy/method=bm25` there."""

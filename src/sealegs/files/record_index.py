@@ -1,12 +1,14 @@
 """An index over records.jsonl: the columns of its samples, and where the line of each is, made in one pass.
 
 Of each line only what the columns hold is decoded, without inputs, answers and details: 50,000 samples take
-less than a second.
+less than a second. The index of a large file is stored in the person's own cache, never beside the file,
+which may come from anyone; it is read again, in a tenth of the time, for as long as the file is the same.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 from array import array
 from collections import defaultdict
@@ -19,15 +21,22 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from sealegs.errors import DataError
+from sealegs.errors import DataError, StorageError
+from sealegs.files.cache import cache_dir, write_whole
 from sealegs.files.jsonfile import NOT_JSON, check_depth, decode_line_as, open_file
 from sealegs.types import Record, Status, Tag
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-IN_MEMORY = 4
+IN_MEMORY = 16
 """Indexes in memory, of the files that were read last."""
+STORED_FROM_BYTES = 2**19
+"""Size of the files whose indexes are stored: smaller ones are read in a few milliseconds."""
+MOST_STORED = 100
+"""Indexes in the cache, which are a tenth of the size of their files."""
+FORMAT = 1
+"""Of stored indexes: another number where `Index` means something else."""
 MOST_NAMES = 2000
 """Distinct tags and values of the samples of one file."""
 
@@ -36,7 +45,9 @@ class FileState(NamedTuple):
     """What a file is as long as it is the same one."""
 
     size: int
-    mtime: int
+    modified: int
+    changed: int
+    """When anything of it changed, its name included: nobody can set that."""
     inode: int
 
 
@@ -58,13 +69,13 @@ class Index(NamedTuple):
     answered: NDArray[np.intp]
     """Requests of each sample that can be scored."""
     asked: NDArray[np.intp]
-    requests: dict[str, NDArray[np.intp]]
-    """The same two, a row each, by the subject that they were for, where subjects share samples; of a sample
+    requests: dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]]
+    """The same two by the subject that they were for, where subjects share samples; of a sample
     without such a subject, all of them."""
-    links: list[tuple[str, ...]]
+    links: list[Sequence[str]]
     inputs: NDArray[np.int64]
     """A hash of what each sample asks as it stands in the file: equal ones ask the same."""
-    offsets: Sequence[int]
+    offsets: NDArray[np.int64]
     """Where the line of each begins in the file, and where the last one ends."""
 
 
@@ -109,12 +120,35 @@ def unchanged(path: Path, state: FileState) -> Iterator[BinaryIO]:
 
 def _state(file: BinaryIO) -> FileState:
     status = os.fstat(file.fileno())
-    return FileState(status.st_size, status.st_mtime_ns, status.st_ino)
+    return FileState(status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
 
 
 @lru_cache(maxsize=IN_MEMORY)
 def record_index(path: Path, state: FileState, headline: str) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
+    if state.size < STORED_FROM_BYTES:
+        return _read(path, state, headline)
+    key = hashlib.sha256(repr((FORMAT, str(path), state, headline)).encode()).hexdigest()
+    stored = cache_dir() / "indexes" / key
+    with contextlib.suppress(OSError, msgspec.DecodeError, ValueError, TypeError):  # none there, or damaged
+        return Index(*msgspec.msgpack.decode(stored.read_bytes(), ext_hook=_array))
+    index = _read(path, state, headline)
+    with contextlib.suppress(OSError, StorageError, OverflowError):  # a full disk, say; a number of any size
+        write_whole(stored, msgspec.msgpack.encode(index, enc_hook=_extension))
+        for old in sorted(stored.parent.iterdir(), key=os.path.getmtime)[:-MOST_STORED]:
+            old.unlink()
+    return index
+
+
+def _extension(column: NDArray[Any]) -> msgspec.msgpack.Ext:
+    return msgspec.msgpack.Ext(ord(column.dtype.char), column.tobytes())
+
+
+def _array(kind: int, content: memoryview) -> NDArray[Any]:
+    return np.frombuffer(content, dtype=chr(kind))
+
+
+def _read(path: Path, state: FileState, headline: str) -> Index:
     offsets = array("q", [0])
 
     def lines() -> Iterator[_IndexedLine]:
@@ -126,17 +160,18 @@ def record_index(path: Path, state: FileState, headline: str) -> Index:
                 except NOT_JSON:  # half of a surrogate pair, or an error to be described
                     yield decode_line_as(path, line, _IndexedLine, number)
 
-    return index_of(path, lines(), headline)._replace(offsets=offsets)
+    index = index_of(path, lines(), headline)
+    return index._replace(offsets=np.frombuffer(offsets, dtype=np.int64))
 
 
 def index_of(path: Path, lines: Iterable[_IndexedLine | Record[msgspec.Raw]], headline: str = "") -> Index:
     """The columns of records, of which nothing else is kept."""
-    ids, groups, inputs = [], [], array("q")
+    ids, groups, inputs = [], [], bytearray()
     tags, scores = [], []
     for line in lines:
         ids.append(line.sample.id)
         groups.append(line.sample.group)
-        inputs.append(hash(bytes(line.sample.inputs)))
+        inputs += hashlib.blake2b(line.sample.inputs, digest_size=8).digest()
         tags.append(line.sample.tags | line.score.tags)
         scores.append(line.score)
     tag_names, value_names = _names(tags), _names(score.values for score in scores)
@@ -144,7 +179,7 @@ def index_of(path: Path, lines: Iterable[_IndexedLine | Record[msgspec.Raw]], he
         raise DataError(path, f"its samples have more than {MOST_NAMES:,} different tags and values.")
     columns, measured = _columns([score.values for score in scores], value_names)
     counts = [(score.answered, sum(score.statuses.values())) for score in scores]
-    answered, asked = np.array(counts, dtype=np.intp).reshape(-1, 2).T
+    answered, asked = _two_columns(counts)
     # A request was not answered, or scoring lacked something: anything, or the value of a headline (of any
     # subject: `accuracy@bm25`) that the sample is measured by.
     failed = (answered < asked) | np.array([bool(score.failures) for score in scores], dtype=bool)
@@ -157,7 +192,9 @@ def index_of(path: Path, lines: Iterable[_IndexedLine | Record[msgspec.Raw]], he
         groups=groups,
         failed=failed,
         statuses={
-            status: np.array([status in ended and score.statuses.get(status, 0) > 0 for score in scores])
+            status: np.array([score.statuses.get(status, 0) > 0 for score in scores], dtype=bool)
+            if status in ended
+            else np.zeros(len(scores), dtype=bool)
             for status in get_args(Status)
         },
         tags={name: _of_one_type([row.get(name) for row in tags]) for name in tag_names},
@@ -166,15 +203,20 @@ def index_of(path: Path, lines: Iterable[_IndexedLine | Record[msgspec.Raw]], he
         answered=answered,
         asked=asked,
         requests={
-            subject: np.array(
+            subject: _two_columns(
                 [score.requests.get(subject, whole) for score, whole in zip(scores, counts, strict=True)]
-            ).T
+            )
             for subject in _names(score.requests for score in scores)
         },
         links=[score.links for score in scores],
         inputs=np.frombuffer(inputs, dtype=np.int64),
-        offsets=(),
+        offsets=np.zeros(0, dtype=np.int64),
     )  # fmt: skip
+
+
+def _two_columns(counts: Sequence[tuple[int, int]]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    first, second = np.array(counts, dtype=np.intp).reshape(-1, 2).T
+    return first, second
 
 
 def _columns(

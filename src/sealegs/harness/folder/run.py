@@ -5,16 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 import msgspec
-from msgspec import Struct
 
 from sealegs.errors import DataError, MissingExtra, SealegsError, listed, suggestion
 from sealegs.files.jsonfile import read_json, read_json_lines
-from sealegs.harness.benchmark import Benchmark, inputs_type, record_type
+from sealegs.harness.benchmark import Benchmark, record_type
 from sealegs.harness.folder.layout import how_to_resume, run_file
 from sealegs.harness.folder.spec import read_spec, spec_file
 from sealegs.harness.registry import benchmark_class, benchmark_names
@@ -22,7 +21,7 @@ from sealegs.page.format import escape_controls, interval, interval_words, share
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import scope_name, scope_of
-from sealegs.types import Figure, InputsT, Record, RunSpec, Summary
+from sealegs.types import Figure, Record, RunSpec, Summary
 
 if TYPE_CHECKING:
     from sealegs.files.frame import DataFrame
@@ -36,22 +35,22 @@ SAME_MODELS = 1e-4
 """Figures of the same models, such as an embedder, differ by less."""
 
 
-class _AskedSample(Struct, Generic[InputsT]):
-    inputs: InputsT
-
-
-class _AskedLine(Struct, Generic[InputsT]):
-    """What is read of a record where only its inputs are wanted."""
-
-    sample: _AskedSample[InputsT]
-
-
 class Figures(dict[str, Figure]):
     """Figures by name; one that is not there is named, with the closest that is."""
 
     def __missing__(self, name: object) -> Figure:
         known = suggestion(str(name), self) or f" The first of them: {listed(list(self)[:5])}."
         raise KeyError(f"this run has no figure '{name}'.{known}")
+
+
+@lru_cache(maxsize=32)
+def _figures(path: Path, _state: tuple[int, ...]) -> dict[str, Figure]:
+    """The figures of a file in one state: a page reads those of many runs, and of each more than once."""
+    figures = {}
+    for name, figure in read_json(path, dict[str, Figure]).items():
+        metric, scope = scope_of(name)
+        figures[name] = msgspec.structs.replace(figure, metric=metric, scope=scope)
+    return figures
 
 
 class Run(Displayed):
@@ -73,18 +72,18 @@ class Run(Displayed):
         path = self._result("summary.json")
         with _naming_remedy():
             self._check_size(self._result("records.jsonl"))
-            figures = read_json(path, dict[str, Figure])
+            status = path.stat()
+            figures = _figures(path, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
         if not figures:
             raise DataError(path, "there are no figures in it: `sealegs rescore` the run.")
-        summary = Figures()
-        for name, figure in figures.items():
-            metric, scope = scope_of(name)
-            summary[name] = msgspec.structs.replace(figure, metric=metric, scope=scope)
-        return summary
+        return Figures(figures)
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
-        return self._lines(self._record_type)
+        path = self._result("records.jsonl")
+        with _naming_remedy():
+            self._check_size(path)
+            yield from read_json_lines(path, self._record_type)
 
     def samples(self) -> Samples:
         """Its samples to look through: `run.samples().select(outcome="wrong")`. Fast with 100,000 of them."""
@@ -102,10 +101,10 @@ class Run(Displayed):
         """Tags, values and requests of all samples, in less time: no text is decoded."""
         return self.samples().index
 
-    def inputs(self) -> Iterator[Any]:
-        """What each sample asks, as its benchmark has it."""
-        asked: Any = _AskedLine[inputs_type(self._benchmark)]  # type: ignore[misc]
-        return (line.sample.inputs for line in self._lines(asked))
+    def inputs(self, rows: Sequence[int]) -> list[Any]:
+        """What some samples ask, as their benchmark has it."""
+        with _naming_remedy():
+            return self.samples().inputs(rows)
 
     def mark(
         self, sample_id: str, verdict: MarkVerdict = "wrong", metric: str = "", comment: str = ""
@@ -206,12 +205,6 @@ class Run(Displayed):
                 f"this run is not finished: resume it with {how_to_resume(self.path)}, or rescore it.",
             )
         return path
-
-    def _lines(self, kind: Any) -> Iterator[Any]:
-        path = self._result("records.jsonl")
-        with _naming_remedy():
-            self._check_size(path)
-            yield from read_json_lines(path, kind)
 
     def _check_size(self, path: Path) -> None:
         """Notice damaged records also where the figures alone are read, and where whole lines are missing."""

@@ -10,7 +10,7 @@ import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -26,7 +26,7 @@ from sealegs.page.layout import Layout
 from sealegs.page.metrics import Metric
 from sealegs.page.tables import in_order
 from sealegs.page.view import View, generic_view
-from sealegs.types import Record, Tag, to_jsonable
+from sealegs.types import InputsT, Record, Tag, to_jsonable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +52,16 @@ class SampleOpening(NamedTuple):
     answer: str
 
 
+class _AskedSample(Struct, Generic[InputsT], gc=False):
+    inputs: InputsT
+
+
+class _Asked(Struct, Generic[InputsT], gc=False):
+    """What is read of a line where only its inputs are wanted."""
+
+    sample: _AskedSample[InputsT]
+
+
 class _StoredInputs(Struct, gc=False):
     inputs: Any
     tags: dict[str, Tag] = {}
@@ -67,6 +77,9 @@ class _Texts(Struct, gc=False):
 
     sample: _StoredInputs
     answers: tuple[_Answer, ...]
+
+
+_TEXTS = msgspec.json.Decoder(_Texts)
 
 
 class Samples:
@@ -204,6 +217,13 @@ class Samples:
             "error": statuses["error"] | (self.index.failed & ~unanswered),
         }
 
+    def inputs(self, rows: Sequence[int]) -> list[Any]:
+        """What the samples of some rows ask, as the benchmark has it."""
+        asked: Any = _Asked[inputs_type(self._benchmark)] if self._benchmark else _Asked  # type: ignore[misc]
+        lines = msgspec.json.Decoder(asked)
+        with unchanged(self.path, self._state) as file:
+            return [self._decode(row, self._line(file, row), lines).sample.inputs for row in rows]
+
     def row_texts(self, rows: Sequence[int]) -> list[SampleOpening]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
         for row in rows:
@@ -298,16 +318,12 @@ class Samples:
         answers = [part for answer in texts.answers for part in (answer.text, answer.reasoning)]
         return "\n\0\n".join([*strings_in(texts.sample.inputs), *answers])
 
-    def _decode(self, row: int, line: bytes) -> _Texts:
+    def _decode(self, row: int, line: bytes, lines: msgspec.json.Decoder[Any] = _TEXTS) -> Any:
+        """What is wanted of a line: by default its texts."""
         try:
-            return _TEXTS.decode(line)
+            return lines.decode(line)
         except NOT_JSON:
-            raw = decode_line(self.path, line, row + 1)
-            texts: _Texts = convert(self.path, raw, _Texts, line=row + 1)
-            return texts
-
-
-_TEXTS = msgspec.json.Decoder(_Texts)
+            return convert(self.path, decode_line(self.path, line, row + 1), lines.type, line=row + 1)
 
 
 def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, layout: Layout | None) -> Samples:
