@@ -42,16 +42,20 @@ _SENTENCE_END = re.compile(
 
 _LEANS: dict[Lang, re.Pattern[str]] = {
     "en": re.compile(
-        r"[(\[]|[\"“‘'(]*(?:(?:(?:if|when|while|as|because|since|although|though|once|unless|until|after|before|in|on|"
-        r"at|for|by|with|from|to|of|during|despite|under|without|among|like|unlike|\w+ of),? )?"
-        r"(?:he|she|it|they|his|hers?|him|its|their|theirs|them|this|that|these|those|such)|we|both|"
-        r"neither|here|however|but|and|or|so|then|thus|hence|therefore|also|moreover|furthermore|besides|"
+        r"[(\[]|[\"“‘'(]*(?:(?:(?:(?:as )?if|when|while|as|because|since|although|though|once|unless|until|"
+        r"after|before|in|on|at|for|by|with|from|to|of|during|despite|under|without|among|like|"
+        r"unlike|\w+ of),? )?"
+        r"(?:he|she|it|they|his|hers?|him|its|their|theirs|them|this|that|these|those|such)|"
+        r"we|both|neither|here|however|but|and|or|so|then|thus|hence|therefore|also|moreover|furthermore|"
+        r"besides|"
         r"instead|otherwise|nevertheless|nonetheless|still|yet|consequently|accordingly|likewise|similarly|"
         r"meanwhile|afterwards|later|another|others?|for (?:example|instance|more|further|details)|e\.g|i\.e|"
         r"note|even (?:so|then)|"
         r"(?:previously|formerly|finally|next|again|in addition|as a result|in contrast)(?=,)|"
         r"the (?:former|latter|same|following|above|others?|\w+ ones?)|"
-        r"(?:[^\W\d]+ ){1,4}(?:this|these|those)\b[^,.]*(?=,)|[^,.]{1,60}, (?:this|these|those|such(?! as))|"
+        r"(?:[^\W\d]+ ){1,4}(?:this|these|those)\b[^,.]*(?=,)|"
+        r"[^,.]{1,60}, (?:this|these|those|such(?! as))|"
+        r"[^.]{1,80}\b(?:this|these) (?:problem|issue|case|reason|way|method|situation)s?|"
         r"(?:[^\W\d]+ ){0,3}of (?:these|those|them)|(?:from|in|up|over|down) there|"
         r"there(?! (?:is|are|was|were|has|have|will)\b))\b(?!-)",
         re.IGNORECASE,
