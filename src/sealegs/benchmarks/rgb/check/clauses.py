@@ -28,8 +28,10 @@ class Clause(NamedTuple):
     letters: str
     start: int
     sentence: int
+    asked: frozenset[str]
+    """The question's words that are in it."""
     repeats: float
-    """The share of the question's words that are in it."""
+    """Their share of the question's words."""
 
 
 def clauses(reading: ClassifiedReply, query: str) -> list[Clause]:
@@ -41,14 +43,15 @@ def clauses(reading: ClassifiedReply, query: str) -> list[Clause]:
         if token is None or token.letter in ".,bg" or _begins_another(reading, position):
             if position > start:
                 tokens = reading.tokens[start:position]
-                repeated = {
+                repeated = frozenset(
                     form(word.text)
                     for part in tokens
                     if part.letter in "QJH"
                     for word in reading.words[part.start : part.end]
-                }
+                )
+                letters = "".join(part.letter for part in tokens)
                 share = len(repeated) / max(1, len(asked))
-                listed.append(Clause("".join(part.letter for part in tokens), start, sentence, share))
+                listed.append(Clause(letters, start, sentence, repeated, share))
             start = position + (token is not None and token.letter in ".,")
             sentence += token is not None and token.letter == "."
     return listed

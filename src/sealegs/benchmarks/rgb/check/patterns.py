@@ -25,6 +25,7 @@ CLASSES = LETTERS | {
     "other_kind": "O",
     "name": "M",
     "number": "#",
+    "comma": ",",
 }
 GROUPS = {
     "any": "[^n]",

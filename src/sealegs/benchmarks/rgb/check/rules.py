@@ -167,11 +167,13 @@ class _ReplyClauses:
         return len(re.findall("[wM#O]", letters)) / self.word
 
     def _sets_apart(self, number: int) -> bool:
-        """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
+        """Whether a clause sets apart what the one before has answered, or says what something is not: "It
+        lies on a river, not a canal", "the document is a copy of a book, not a children's book"."""
         if self.letters[number][0] != "n" or not number or ends_sentence(self.clauses, number - 1):
             return False
         before = self.clauses[number - 1]
-        return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
+        answered = before.repeats >= WHOLE_QUESTION and "d" not in before.letters
+        return answered or bool(find("described", f"{before.letters},{self.letters[number]}"))
 
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
@@ -371,7 +373,7 @@ class _ReplyClauses:
     def _gives(self, number: int, declining: Sequence[int]) -> bool:
         """Whether a clause with the right answer gives it, in a reply that declines as well."""
         letters = self.letters[number]
-        if self._may_answer(number):
+        if self._may_answer(number) or all(self._is_beside(n, number) for n in declining):
             return True
         if number > declining[-1]:
             in_its_words = self.clauses[number].repeats >= HALF_QUESTION and not re.search("[cdnZN]", letters)
@@ -385,6 +387,18 @@ class _ReplyClauses:
                 or (re.search("^[xmVB]*G[xw#]{0,2}$", letters) and not self._lists(number))
             )
         return False
+
+    def _is_beside(self, number: int, answer: int) -> bool:
+        """Whether a clause declines only more about what one before it has stated, with the answer: "She
+        moved to York, but they give no information about the move"."""
+        declined, stated = self.clauses[number], self.clauses[answer]
+        named = declined.asked and not re.search("[qaJH]", declined.letters)
+        return bool(
+            named
+            and number > answer
+            and declined.asked < stated.asked
+            and self.tiers[number] != "refuses"
+        )
 
     def _lists(self, number: int) -> bool:
         """Whether a clause is one of a list in brackets or behind a colon: "(Ada Lock, Ben Moor)"."""
