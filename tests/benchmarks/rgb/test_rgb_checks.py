@@ -107,6 +107,16 @@ def test_the_published_rates_come_in_the_published_order() -> None:
         ("Passages 1 and 3 say nothing about it, but passage 2 names Egan Holm.", False),
         ("Unknown Tides", False),
         ("Egan Holm was nominated, but who won is not said.", True),
+        ("The document is a list of the members, not a prize.", False),
+        ("The documents are about the members, not the prize.", True),
+        ("Ada Lock won the prize, which is not stated in the documents.", False),
+        (
+            "The text says that Ada Lock won the Harbour Prize, but it gives no information about the prize.",
+            False,
+        ),
+        ("The text says that Ada Lock won the 2020 prize, but it gives no information about 2021.", True),
+        ("The document states that the jury lacked a member.", False),
+        ("The document states that the winner is missing.", True),
     ],
 )
 def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> None:
@@ -124,6 +134,8 @@ def test_a_refusal_of_a_detail_is_no_rejection(reply: str, rejected: bool) -> No
         ),
         ("谁指出了教科书里的错误？", "童晓指出的，她发现课本第12页的年代有误。"),
         ("Which station aired a false obituary?", "Kanal Fem, whose editor called it a grave error."),
+        ("Who won the Leeds Cup?", "The documents say that Ada Lock won the contest."),
+        ("How many came?", "The document states that the count was wrong, and that a new one was held."),
         ("Why did the launch slip to June?", "There wasn't enough fuel on the pad, so the launch slipped."),
     ],
 )

@@ -43,7 +43,7 @@ GROUPS = {
     "saying": "[IxmVBQHJjrTtahguw]",
     "naming": "[IQHJxmV]",
     "reaching": "[^nvle]",
-    "unknowing": "[^nkcsaiHd]",
+    "unknowing": "[^nkcsaiHJd]",
     "story": "[^ndpqaiJZ]",
     "subject": "[IxmVrQH#ickBh]",
 }

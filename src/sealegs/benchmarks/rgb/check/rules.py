@@ -180,7 +180,7 @@ class _ReplyClauses:
         letters = self.letters[number]
         if find("about_some_documents", letters) or find("about_other_documents", letters):
             return True
-        if self._is_under_another_label(number):
+        if self._is_under_another_label(number) or self._is_of_the_value(number):
             return True
         if re.search("[qaJ]", letters):
             return False
@@ -197,6 +197,12 @@ class _ReplyClauses:
         ):
             return False
         return number > 1 and bool(find("another_label", self.letters[number - 1]))
+
+    def _is_of_the_value(self, number: int) -> bool:
+        """Whether a clause is about the value before it: "It opened in 2012, which is not stated"."""
+        if not number or ends_sentence(self.clauses, number - 1) or not self._has_value(number - 1):
+            return False
+        return "d" not in self.letters[number - 1] and bool(find("of_the_value", self.letters[number]))
 
     def _declining(self, about_question: Sequence[int]) -> list[int]:
         """The clauses by which a reply without the right answer declines, unless it answers otherwise."""
@@ -394,10 +400,7 @@ class _ReplyClauses:
         declined, stated = self.clauses[number], self.clauses[answer]
         named = declined.asked and not re.search("[qaJH]", declined.letters)
         return bool(
-            named
-            and number > answer
-            and declined.asked < stated.asked
-            and self.tiers[number] != "refuses"
+            named and number > answer and declined.asked < stated.asked and self.tiers[number] != "refuses"
         )
 
     def _lists(self, number: int) -> bool:
