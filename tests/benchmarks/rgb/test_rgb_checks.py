@@ -108,7 +108,7 @@ def test_the_published_rates_come_in_the_published_order() -> None:
         ("Unknown Tides", False),
         ("Egan Holm was nominated, but who won is not said.", True),
         ("The document is a list of the members, not a prize.", False),
-        ("The documents are about the members, not the prize.", True),
+        ("The documents list the winners for 2019 (Bo Ek), but not for 2021.", True),
         ("Ada Lock won the prize, which is not stated in the documents.", False),
         (
             "The text says that Ada Lock won the Harbour Prize, but it gives no information about the prize.",

@@ -138,7 +138,8 @@ class _ReplyClauses:
         if self._sets_apart(number):
             return ""
         own = re.search("p[^n]*n[^n]*[HJQ]", letters)
-        return "not_there" if find("not_there", letters) and (own or not self.errors) else ""
+        there = find("not_there", letters) or self._is_told_else(number)
+        return "not_there" if there and (own or not self.errors) else ""
 
     def _is_remark(self, number: int) -> bool:
         """Whether a clause can be about the reply or its documents, and is no part of a story."""
@@ -167,13 +168,17 @@ class _ReplyClauses:
         return len(re.findall("[wM#O]", letters)) / self.word
 
     def _sets_apart(self, number: int) -> bool:
-        """Whether a clause sets apart what the one before has answered, or says what something is not: "It
-        lies on a river, not a canal", "the document is a copy of a book, not a children's book"."""
+        """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
         if self.letters[number][0] != "n" or not number or ends_sentence(self.clauses, number - 1):
             return False
         before = self.clauses[number - 1]
-        answered = before.repeats >= WHOLE_QUESTION and "d" not in before.letters
-        return answered or bool(find("described", f"{before.letters},{self.letters[number]}"))
+        return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
+
+    def _is_told_else(self, number: int) -> bool:
+        """Whether documents tell something else than what was asked: "They give 2019, but not 2022"."""
+        sentence = self.clauses[number].sentence
+        before = [clause.letters for clause in self.clauses[:number] if clause.sentence == sentence]
+        return bool(find("tells_else", ",".join([*before, self.letters[number]])))
 
     def _is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
