@@ -202,7 +202,7 @@ def compared(pair: RunPair, name: str, other_name: str = "") -> Test:
     the second run it may have another name: that of another subject."""
     common = pair.sides(name, other_name)
     unusable, reason = excluded(pair, common)
-    sides = (common[0].taken(~unusable), common[1].taken(~unusable)) if unusable.any() else common
+    sides = common[0].taken(~unusable), common[1].taken(~unusable)
     first, second = _entering(sides)
     estimate, method = _estimate(first, second)
     metric = first.metric

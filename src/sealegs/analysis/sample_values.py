@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from msgspec import Struct
 
-from sealegs.analysis.links import Labels, independent_groups, units_or_group
+from sealegs.analysis.links import Group, Labels, independent_groups, units_or_group
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
 from sealegs.harness.inputs import fingerprint
@@ -49,6 +49,8 @@ class Values(Struct, frozen=True, kw_only=True):
 
     def taken(self, samples: NDArray[np.intp] | NDArray[np.bool_]) -> Values:
         """The same of some samples."""
+        if samples.dtype == bool and samples.all():
+            return self
         names = ("values", "groups", "parts", "in_scope", "about", "answered", "asked", "weights")
         return msgspec.structs.replace(self, **{name: getattr(self, name)[samples] for name in names})
 
@@ -86,8 +88,10 @@ class RunValues:
         self.ids = self.columns.ids
         self.metrics = set(self.columns.values)
         """Every metric that samples have, without scopes."""
-        linked = zip(self.columns.groups, self.columns.links, strict=True)
-        self._groups = Labels.of(units_or_group(group, links) if links else group for group, links in linked)
+        groups: list[Group] = [*self.columns.groups]
+        for row, links in self.columns.links.items():
+            groups[row] = units_or_group(self.columns.groups[row], links)
+        self._groups = Labels.of(groups)
         self._by_name: dict[str, Values] = {}
         self._fingerprints: dict[int, Any] = {}
 

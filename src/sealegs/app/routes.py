@@ -51,7 +51,10 @@ ACTIONS = {
 """What forms are sent to. Each is a function of a module in `pages`, imported once the app is up."""
 
 
-LATE = ("sealegs.report.pictures", "sealegs.page.verdict", "sealegs.harness.stored.marks", "filelock")
+LATE = (
+    "sealegs.report.pictures", "sealegs.page.verdict", "sealegs.harness.stored.marks", "filelock",
+    "platformdirs",
+)  # fmt: skip
 """What the command line imports only where it is needed, and every page of a run needs."""
 
 

@@ -109,7 +109,9 @@ def check_depth(content: JsonT) -> JsonT:
     """
     data = content.encode(errors="replace") if isinstance(content, str) else content
     if data.count(b"[") + data.count(b"{") > DEEPEST_JSON_LEVELS:
-        brackets = _STRING.sub(b"", data).translate(None, _NO_BRACKETS)
+        # Without escapes every other quote ends a string, which is found in a tenth of the time.
+        outside = _STRING.sub(b"", data) if b"\\" in data else b"".join(data.split(b'"')[::2])
+        brackets = outside.translate(None, _NO_BRACKETS)
         if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST_JSON_LEVELS:
             raise RecursionError(f"nested more than {DEEPEST_JSON_LEVELS} levels deep")
     return content

@@ -35,7 +35,7 @@ STORED_FROM_BYTES = 2**19
 """Size of the files whose indexes are stored: smaller ones are read in a few milliseconds."""
 MOST_STORED = 100
 """Indexes in the cache, which are a tenth of the size of their files."""
-FORMAT = 1
+FORMAT = 2
 """Of stored indexes: another number where `Index` means something else."""
 MOST_NAMES = 2000
 """Distinct tags and values of the samples of one file."""
@@ -72,7 +72,8 @@ class Index(NamedTuple):
     requests: dict[str, tuple[NDArray[np.intp], NDArray[np.intp]]]
     """The same two by the subject that they were for, where subjects share samples; of a sample
     without such a subject, all of them."""
-    links: list[Sequence[str]]
+    links: dict[int, Sequence[str]]
+    """Those of the samples that have any, by row."""
     inputs: NDArray[np.int64]
     """A hash of what each sample asks as it stands in the file: equal ones ask the same."""
     offsets: NDArray[np.int64]
@@ -208,7 +209,7 @@ def index_of(path: Path, lines: Iterable[_IndexedLine | Record[msgspec.Raw]], he
             )
             for subject in _names(score.requests for score in scores)
         },
-        links=[score.links for score in scores],
+        links={row: score.links for row, score in enumerate(scores) if score.links},
         inputs=np.frombuffer(inputs, dtype=np.int64),
         offsets=np.zeros(0, dtype=np.int64),
     )  # fmt: skip

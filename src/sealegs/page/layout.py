@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
 from typing import NamedTuple, TypeAlias
 
@@ -121,7 +121,7 @@ class Layout(Struct, frozen=True, kw_only=True):
         return [
             (column.title, summary[name])
             for column in self.facts or main
-            for name in filter(re.compile(translate(column.metric)).match, summary)
+            for name in _fitting(column.metric, summary)
             if "/" in column.metric or "/" not in name
         ]
 
@@ -167,6 +167,12 @@ class Layout(Struct, frozen=True, kw_only=True):
     def _main(self, summary: Summary) -> list[Metric]:
         names = dict.fromkeys(figure.metric for _, figure in self.main_figures(summary))
         return list(dict.fromkeys(each for name in names if (each := declaration(self.metrics, name))))
+
+
+def _fitting(pattern: str, summary: Summary) -> Iterable[str]:
+    """The names in a summary that fit a pattern; most patterns are a name."""
+    is_name = pattern.isidentifier()
+    return {pattern} & summary.keys() if is_name else filter(re.compile(translate(pattern)).match, summary)
 
 
 class Note(NamedTuple):
