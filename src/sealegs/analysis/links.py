@@ -38,6 +38,8 @@ class Labels(Struct, frozen=True):
     def in_order(self) -> Labels:
         """The same, numbered as `of` does, without names that no sample has."""
         count = len(self.numbers)
+        if count and len(self.names) == 1:
+            return self
         first = np.full(len(self.names), count)
         first[self.numbers[::-1]] = np.arange(count)[::-1]
         order = np.argsort(first)[: np.count_nonzero(first < count)]
