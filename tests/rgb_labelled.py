@@ -2,7 +2,8 @@
 
 `labelled/` has them by kind and language: `heldout`, written and labelled by language models that did not
 know the rules; `plain`, right answers in many wordings, and `plain_other`, replies that decline, report an
-error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets;
+error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets, and `negated`, those of its replies that have a
+word of negation or correction;
 `fresh`, replies of all kinds, written when the rules were there by writers who had read none of them. The
 errors on them were read since, so that none of these is unseen; `natural`, replies as models give them in
 such a task, by which no rule was changed. All but the first were labelled by reading before the check was
@@ -26,7 +27,7 @@ from sealegs.benchmarks.rgb.make.generator import compose
 from sealegs.files.jsonfile import read_json_lines
 from sealegs.text.answer_search.mention import RawAnswer, parts
 
-Part: TypeAlias = Literal["heldout", "natural", "fresh", "plain", "plain_other", "real"]
+Part: TypeAlias = Literal["heldout", "natural", "fresh", "plain", "plain_other", "real", "negated"]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}
 FOLDER = Path(__file__).parent / "labelled"

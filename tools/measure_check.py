@@ -47,6 +47,11 @@ PLAIN = """About 90 wordings with many names, dates and numbers, by a writer who
 none of them declines or reports anything."""
 REAL = """SmolLM2-135M-Instruct on the starter sets: few of its replies decline or report anything. Before
 their errors were read, 7 of 9 rejections on 145 of them were false."""
+NEGATED = """The hardest of the same model: of 5,640 further replies, sampled at temperature 0.8 and asked
+for with eight instructions to decline or to check the documents, those with a word of negation or
+correction, chosen at random and labelled by reading. It writes much that nobody can make sense of: a fifth
+was left out for that. Precision and recall of rejection were .378 and .933 on 287 of them, of which two rules
+for bare negations went, and then .571 and .933 on 179 others; of error detection .593 and .842 there."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -54,6 +59,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "plain": ("Plain right answers", PLAIN),
     "plain_other": ("Declines, reports, wrong and denied answers", "By the same writer."),
     "real": ("Replies of a real model", REAL),
+    "negated": ("Replies of a real model with negations", NEGATED),
 }
 DOCUMENTS = """## Documents in place of replies
 

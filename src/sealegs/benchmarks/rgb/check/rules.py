@@ -101,6 +101,8 @@ class _ReplyClauses:
                 declining = [n for n in clear if self.tiers[n] == "refuses" and n < min(giving)]
         elif any(self.tiers):
             declining = self._declining(about_question)
+            if declining and any(map(self._concludes, range(declining[0]))):
+                declining = []  # "The answer is 1912. The documents do not mention ..."
         rejected = quote(self.clauses[declining[0]], self.tiers[declining[0]]) if declining else None
         if not rejected and not right and not self.errors:
             rejected = self._without_answer()
