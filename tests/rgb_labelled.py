@@ -2,12 +2,11 @@
 
 `labelled/` has them by kind and language: `heldout`, written and labelled by language models that did not
 know the rules; `plain`, right answers in many wordings, and `plain_other`, replies that decline, report an
-error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets, and `negated`, those of its replies that have a
-word of negation or correction;
-`fresh`, replies of all kinds, written when the rules were there by writers who had read none of them. The
-errors on them were read since, so that none of these is unseen; `natural`, replies as models give them in
-such a task, by which no rule was changed. All but the first were labelled by reading before the check was
-applied.
+error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets,
+and `negated`, those of its replies that have a word of negation or correction; `fresh`, replies of all
+kinds, written when the rules were there by writers who had read none of them. The errors on them were read
+since, so that none of these is unseen; `natural`, replies as models give them in such a task, by which no
+rule was changed. All but the first were labelled by reading before the check was applied.
 """
 
 from __future__ import annotations
