@@ -144,5 +144,5 @@ def scope_of(name: str) -> tuple[str, dict[str, str]]:
     metric, _, scope = name.partition("/")
     if "@" in metric:  # a subject may have a slash: `accuracy@embed:a/b`
         metric, _, scope = name.rpartition("/") if _TAG.match(name.rpartition("/")[2]) else (name, "", "")
-    pairs = (part.partition("=") for part in scope.split(",")) if scope else ()
-    return metric, {tag: unquote(value) for tag, _, value in pairs}
+    pairs = [part.partition("=") for part in scope.split(",")] if scope else ()
+    return metric, {tag: unquote(value) if "%" in value else value for tag, _, value in pairs}

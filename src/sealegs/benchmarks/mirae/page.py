@@ -10,7 +10,6 @@ from sealegs.benchmarks.mirae.data import LANGUAGES
 from sealegs.benchmarks.mirae.metrics import JUDGED, METRICS
 from sealegs.page.format import nouns, number
 from sealegs.page.layout import Column, Curve, Layout, Note, Table
-from sealegs.page.metrics import scope_of
 from sealegs.page.tables import values_of
 from sealegs.types import RunSpec, Summary
 
@@ -236,7 +235,7 @@ def _known_answers(summary: Summary) -> list[str]:
 
 def _not_judged(summary: Summary) -> list[str]:
     """That contradictions were not looked for, where answers were compared at all."""
-    figures = (figure for name, figure in summary.items() if scope_of(name)[0] == METRICS[0].name)
+    figures = (figure for figure in summary.values() if figure.metric == METRICS[0].name)
     return [NOT_JUDGED] if any(figure.value is not None for figure in figures) else []
 
 
@@ -252,7 +251,7 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         facts.append("A file of recorded answers does not say whether max-tokens cut them: that is unknown.")
     if (trend := summary.get("trend_per_doubling")) and trend.basis == NOMINAL:
         facts.append(f"The trend is over the {NOMINAL}: the file has only the beginning of a prompt.")
-    floors = [figure for name, figure in summary.items() if scope_of(name)[0] == "chance_floor"]
+    floors = [figure for figure in summary.values() if figure.metric == "chance_floor"]
     if floors and all(floor.value is None for floor in floors):
         facts.append(
             "How alike answers to different questions are is unknown: it takes three answered questions of a "
