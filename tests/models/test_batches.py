@@ -17,7 +17,7 @@ from commandline import command, sealegs
 from models.hostile import Recorder
 from sealegs.api.batch import with_batches
 from sealegs.errors import BatchesPending, BudgetReached, ModelUnreachable, SealegsError, UsageError
-from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
 from sealegs.models.openai import messages
 from sealegs.models.openai.batches import protocols
@@ -207,7 +207,7 @@ def test_a_further_batch_and_its_unusable_results_count(server: BatchServer, tmp
     live = load_model("openai:loop", base_url=server.url, api_key_env="LOOP_KEY")
     model: Any = with_batches({"model": live}, frozenset({"model"}), tmp_path, wait=True)["model"]
     gate = RequestGate(Limits(max_requests=2))
-    model.count_with(RoleGate(gate, "model"))
+    model.count_with(gate, "model")
     answers = []
     with pytest.raises(BudgetReached):
         for _, answer in model.answer(request for request in chats(2) if gate.admit(request, wait=True)):

@@ -27,7 +27,7 @@ from models.hostile import (
     says,
 )
 from sealegs.errors import BudgetReached, DataError, ModelUnreachable, UsageError
-from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
 from sealegs.models.openai.servers import Throttle
 from sealegs.models.openai.transport import requested_wait
@@ -214,7 +214,7 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     with Hostile(respond) as server:
         model = model_of(server, concurrency=1)
         one(model, chat("first"))
-        model.count_with(RoleGate(gate, "model"))
+        model.count_with(gate, "model")
         with pytest.raises(BudgetReached):
             answers(model, [chat("second"), chat("third")])
     assert server.requests == 1 + 1 + 4

@@ -14,7 +14,7 @@ from loopback import Loopback, logprob
 from models.hostile import model_of, one
 from present import present
 from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable
-from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
 from sealegs.types import Capability, LogLikelihood, Logprobs
 
@@ -59,7 +59,7 @@ def test_the_request_for_the_prefix_alone_counts_for_the_budget() -> None:
     responses = []
     with Loopback() as server, pytest.raises(BudgetReached, match="max.requests 3"):
         model = model_of(server, concurrency=1)
-        model.count_with(RoleGate(gate, "model"))
+        model.count_with(gate, "model")
         for _, response in model.answer(admitted()):
             responses.append(response.status)
     assert server.requests == gate.requests == 3
@@ -77,7 +77,7 @@ def test_the_first_of_two_calls_is_paid_for_though_the_second_fails(limit: int |
     ticket = present(gate.admit(request, wait=True))
     with FailingSecond() as server:
         model = model_of(server)
-        model.count_with(RoleGate(gate, "model"))
+        model.count_with(gate, "model")
         response = None
         with pytest.raises(BudgetReached) if limit else contextlib.nullcontext():
             response = one(model, request)

@@ -24,7 +24,7 @@ from sealegs.harness.benchmark import Benchmark, degraded, helper_specs, inputs_
 from sealegs.harness.data import ChosenSamples, Data
 from sealegs.harness.declarations import check_layout, check_tags
 from sealegs.harness.folder.spec import FORMAT
-from sealegs.harness.gate import RequestGate, RoleGate
+from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
 from sealegs.harness.model import Model, ServedModel, SupportsPromptLogprobs, addresses_of
 from sealegs.harness.progress import Progress, watch
@@ -118,7 +118,7 @@ def probe(
     for role, model in models.items():
         watch(model, progress)
         if isinstance(model, ServedModel):
-            model.count_with(RoleGate(gate, role))
+            model.count_with(gate, role)
         model.probe(frozenset(benchmark.roles[role]))
 
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from sealegs.errors import SealegsError, UsageError
-from sealegs.harness.gate import RequestGate, RoleGate, Ticket
+from sealegs.harness.gate import RequestGate, Ticket
 from sealegs.harness.model import HasNotes, Model, ServedModel
 from sealegs.harness.progress import Progress, watch
 from sealegs.journal.database import LOOKUP
@@ -164,7 +164,7 @@ class Dispatcher:
             model = self._asked[role] = self._opener(role)
             watch(model, self._progress)
             if isinstance(model, ServedModel):
-                model.count_with(RoleGate(self.gate, role))
+                model.count_with(self.gate, role)
             with RARE_COLLECTION:
                 _Sending(self, model, role, _pending(requests(), keys, missing)).run()
 

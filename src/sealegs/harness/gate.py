@@ -126,7 +126,7 @@ class RequestGate:
             self._add(-1, 0.0)
             self._use(role, JournalUsage(-1))
 
-    def add_used(self, role: str, tokens_in: int, tokens_out: int) -> None:
+    def add_used(self, role: str, tokens_in: int, tokens_out: int = 0) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
         with self._lock:
             self._use(role, JournalUsage(0, tokens_in, tokens_out))
@@ -194,27 +194,7 @@ class RequestGate:
         )
 
 
-class RoleGate(NamedTuple):
-    """A gate for the model of one role, from any thread: for tries beside the one that a request was admitted
-    with, and for tokens beside those of its response."""
-
-    gate: RequestGate
-    role: str
-
-    def check_try(self) -> None:
-        self.gate.check_try()
-
-    def count_try(self) -> None:
-        self.gate.count_try(self.role)
-
-    def return_try(self) -> None:
-        self.gate.return_try(self.role)
-
-    def add_used(self, tokens_in: int, tokens_out: int) -> None:
-        self.gate.add_used(self.role, tokens_in, tokens_out)
-
-
-NO_LIMITS = RoleGate(RequestGate(), "")
+NO_LIMITS = RequestGate()
 """Of a model that is asked without a run."""
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from sealegs.types import Capability, LogLikelihood, Request, Response
 
 if TYPE_CHECKING:
-    from sealegs.harness.gate import RoleGate
+    from sealegs.harness.gate import RequestGate
 
 
 class Model(Protocol):
@@ -56,8 +56,8 @@ class ServedModel(Protocol):
     addresses: list[str]
     """Where it is reached, without credentials; that is no part of its identity."""
 
-    def count_with(self, gate: RoleGate) -> None:
-        """Have this gate count every further try from now on."""
+    def count_with(self, gate: RequestGate, role: str) -> None:
+        """Have this gate count, for a role, every try from now on but the first of an admitted request."""
 
     def refused(self) -> list[str]:
         """The settings that its server refused, and that are left out since: `temperature`, `top_p`."""

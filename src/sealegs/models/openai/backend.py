@@ -44,7 +44,7 @@ from sealegs.types import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from sealegs.harness.gate import RoleGate
+    from sealegs.harness.gate import RequestGate
     from sealegs.models.openai.batches.session import BatchAccess
     from sealegs.models.presets import Feature, Preset
 
@@ -93,7 +93,7 @@ class OpenAI:
         self._progress = Progress()
         self._server_in_spec = server_in_spec
         """Whether the address is part of the model's identity: its spec names the server."""
-        self._gate = NO_LIMITS
+        self._gate, self._role = NO_LIMITS, ""
 
     def __repr__(self) -> str:
         return f"OpenAI({self._name!r}, base_url={self.address!r})"
@@ -115,12 +115,10 @@ class OpenAI:
         return self._dialect.refused()
 
     def watch(self, progress: Progress) -> None:
-        """Report retries to this watcher from now on."""
         self._progress = progress
 
-    def count_with(self, gate: RoleGate) -> None:
-        """Have this gate count every further try from now on."""
-        self._gate = gate
+    def count_with(self, gate: RequestGate, role: str) -> None:
+        self._gate, self._role = gate, role
 
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
@@ -209,6 +207,7 @@ class OpenAI:
             dialect=self._dialect,
             relay=Relay(outbox, self._progress),
             gate=self._gate,
+            role=self._role,
             timeout=self._options.timeout,
             retries=self._options.retries,
         )

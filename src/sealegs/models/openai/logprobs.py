@@ -79,7 +79,7 @@ async def loglikelihood(
         response = before if isinstance(before, Response) else loglikelihood_after(before, whole, request)
     finally:
         if response is None or response.tokens_in is None:  # the first call is paid for all the same
-            client.gate.add_used(whole.tokens_in or estimate_tokens(prefix + request.continuation), 0)
+            client.add_used(whole.tokens_in or estimate_tokens(prefix + request.continuation))
     return response
 
 

@@ -47,7 +47,7 @@ from sealegs.models.openai.transport import (
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
-    from sealegs.harness.gate import RoleGate
+    from sealegs.harness.gate import RequestGate
     from sealegs.models.openai.background import Relay
     from sealegs.models.openai.dialect import Dialect
     from sealegs.models.openai.servers import ServerHealth
@@ -137,7 +137,8 @@ class Client:
         health: ServerHealth,
         dialect: Dialect,
         relay: Relay,
-        gate: RoleGate,
+        gate: RequestGate,
+        role: str,
         timeout: float,
         retries: int,
         headers: Mapping[str, str] | None = None,
@@ -148,7 +149,10 @@ class Client:
         self._health = health
         self._dialect = dialect
         self._relay = relay
-        self.gate = gate
+        self._gate = gate
+        self.count_try = partial(gate.count_try, role)
+        self.return_try = partial(gate.return_try, role)
+        self.add_used = partial(gate.add_used, role)
         self._retries = retries
         self._sent = Counter[Server]()
         """Tries whose replies have not come yet."""
@@ -191,10 +195,13 @@ class Client:
             except TryFailed as error:  # decide
                 fate = fate_of(error)
                 if fate is Fate.FAIL:
-                    if call is not None and (learnt := self._learnt(error, call, body)) != body:
-                        body = learnt
-                        continue
-                    raise CallFailed(error, tries) from None
+                    refused = body
+                    if call is not None:
+                        self._dialect.learn(error, refused)
+                        body = call.body()
+                    if body == refused:
+                        raise CallFailed(error, tries) from None
+                    continue
                 failed_at.add(server)
                 self._leave_out(server, error, fate)
                 if self._others(failed_at):
@@ -218,15 +225,15 @@ class Client:
             return await self._choose(failed_at)
         was_counted = is_first and call.is_admitted
         if not was_counted:
-            self.gate.check_try()
+            self._gate.check_try()
         try:
             server = await self._choose(failed_at)
         except asyncio.CancelledError:
             if was_counted:
-                self.gate.return_try()
+                self.return_try()
             raise
         if not was_counted:
-            self.gate.count_try()
+            self.count_try()
         return server
 
     async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
@@ -243,7 +250,7 @@ class Client:
                 answer = reply.parse(call.read)
             except TryFailed:
                 if call.priced:
-                    self.gate.add_used(*reply.used_tokens())
+                    self.add_used(*reply.used_tokens())
                 raise
             throttle.succeeded()
             return answer
@@ -257,11 +264,6 @@ class Client:
         finally:
             self._sent[server] -= 1
             self._wake()
-
-    def _learnt(self, error: TryFailed, call: Call[R], body: bytes) -> bytes:
-        """The body of a call by what a refusal of it teaches."""
-        self._dialect.learn(error, body)
-        return call.body()
 
     def _leave_out(self, server: Server, error: TryFailed, fate: Fate) -> None:
         """Leave one of several servers out, where that is better than to ask it again."""
@@ -280,7 +282,7 @@ class Client:
         if tries > self._retries:
             raise CallFailed(error, tries) from None
         if call is not None:
-            self.gate.check_try()
+            self._gate.check_try()
         delay = pause_before(error, tries)
         if server.is_worth_a_note(error):
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sealegs.harness.gate import NO_LIMITS, RoleGate
+from sealegs.harness.gate import NO_LIMITS, RequestGate
 from sealegs.harness.progress import Progress
 from sealegs.journal.journal import make_key, model_digest
 from sealegs.models.openai.backend import OpenAI
@@ -41,7 +41,7 @@ class BatchModel:
         poll_limit()  # a wrong one is an error before anything is asked
         self._health = ServerHealth(access.endpoint.shown)
         self._progress = Progress()
-        self._gate = NO_LIMITS
+        self._gate, self._role = NO_LIMITS, ""
         self._streams: weakref.WeakSet[Generator[Any, None, None]] = weakref.WeakSet()
 
     def identity(self) -> dict[str, Any]:
@@ -60,9 +60,9 @@ class BatchModel:
         self._progress = progress
         self._live.watch(progress)
 
-    def count_with(self, gate: RoleGate) -> None:
-        self._gate = gate
-        self._live.count_with(gate)
+    def count_with(self, gate: RequestGate, role: str) -> None:
+        self._gate, self._role = gate, role
+        self._live.count_with(gate, role)
 
     def close(self) -> None:
         for stream in list(self._streams):
@@ -95,6 +95,7 @@ class BatchModel:
             dialect=access.dialect,
             relay=relay,
             gate=self._gate,
+            role=self._role,
             timeout=access.timeout,
             retries=access.retries,
             headers=access.headers,

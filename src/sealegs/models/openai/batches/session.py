@@ -284,7 +284,7 @@ class BatchSession:
                 self._put(name, reply.parse(read_chat))
             except TryFailed as broken:
                 error = broken
-                self.client.gate.add_used(*reply.used_tokens())
+                self.client.add_used(*reply.used_tokens())
             else:
                 self._answered = True
                 return True
@@ -311,7 +311,7 @@ class BatchSession:
             if last or not again:
                 self._end(name, CallFailed(error, tries))
             else:
-                self.client.gate.count_try()
+                self.client.count_try()
 
     def _end(self, name: str, failure: CallFailed) -> None:
         self._last_failure = failure
