@@ -127,7 +127,7 @@ def test_the_default_layout_has_a_table_for_each_breakdown() -> None:
     [
         (
             lambda self, sample: Generate(prompt="x", sampling=Sampling()),
-            r"Shuffle\.requests must return a list of requests; it returned a Generate",
+            r"Shuffle\.requests failed: TypeError in harness/scoring\.py:\d+: .Generate. object is not it",
         ),
         (
             lambda self, sample: [sample.inputs["words"]],

@@ -53,10 +53,10 @@ def change(path: Path, sql: str, *values: Any) -> None:
 def test_a_damaged_row_is_a_missing_answer(tmp_path: Path, column: str, value: object) -> None:
     path = tmp_path / "journal.sqlite"
     requests = filled(path)
-    change(path, f"UPDATE responses SET {column} = ? WHERE key = ?", value, make_key(MODEL, requests[1]).key)
+    change(path, f"UPDATE responses SET {column} = ? WHERE key = ?", value, make_key(MODEL, requests[1]))
     with closing(Journal(path)) as journal:
         keys = [make_key(MODEL, request) for request in requests]
-        assert journal.unanswered(keys) == {keys[1].key}
+        assert journal.unanswered(keys) == {keys[1]}
         assert [response.status for response in journal.read(keys)] == ["ok", "error", "ok", "ok"]
         journal.put(Keyed(make_key(MODEL, requests[1]), requests[1]), Response(status="ok", text="anew"))
         journal.flush()

@@ -35,7 +35,7 @@ def put(journal: Journal, text: str) -> None:
 
 
 def find(recording: Recording, text: str) -> Response | None:
-    key = make_key(MODEL, request(text)).key
+    key = make_key(MODEL, request(text))
     return recording.find([key]).get(key)
 
 
@@ -106,5 +106,5 @@ def test_answers_that_come_after_it_was_opened_are_found(tmp_path: Path) -> None
         for text in texts:
             put(journal, text)
         journal.flush()
-        keys = [make_key(MODEL, request(text)).key for text in texts]
+        keys = [make_key(MODEL, request(text)) for text in texts]
         assert len([key for n in range(0, 3000, 500) for key in recording.find(keys[n : n + 500])]) == 3000

@@ -50,7 +50,7 @@ class EarlierStart:
 
 
 def _all_answered(recording: Recording, digest: bytes, requests: Iterator[Request]) -> bool:
-    while chunk := {make_key(digest, request).key for request in islice(requests, LOOKUP)}:
+    while chunk := {make_key(digest, request) for request in islice(requests, LOOKUP)}:
         stored = recording.find(list(chunk))
         if len(stored) < len(chunk) or any(response.status == "error" for response in stored.values()):
             return False

@@ -95,7 +95,7 @@ def _answered(
     """The samples all of whose requests have an answer."""
     for sample in samples:
         requests = tuple(benchmark.requests(sample))
-        keys = [make_key(digest, request).key for request in requests]
+        keys = [make_key(digest, request) for request in requests]
         responses = recording.find(keys)
         answers = [response for response in responses.values() if response.status != "error"]
         if requests and len(answers) == len(set(keys)):

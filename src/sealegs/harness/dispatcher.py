@@ -19,7 +19,7 @@ from sealegs.harness.gate import RequestGate, Ticket
 from sealegs.harness.model import HasNotes, Model, ServedModel
 from sealegs.harness.progress import Progress, watch
 from sealegs.journal.database import LOOKUP
-from sealegs.journal.journal import Journal, JournalKey, Keyed, make_key, model_digest
+from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
 from sealegs.journal.recording import Recording
 from sealegs.text.answers import IN_REASONING
 from sealegs.types import Generate, Request, Response
@@ -110,7 +110,7 @@ class Dispatcher:
 
     def answer(self, requests: Sequence[Request]) -> list[Response]:
         """Have requests of any roles answered that are not yet; the answers in order."""
-        keys: dict[str, list[JournalKey]] = {}
+        keys: dict[str, list[bytes]] = {}
         for role, group in by_role(requests).items():
             keys[role] = self.keys(role, group)
             self._ask(role, group.__iter__, keys[role])
@@ -122,7 +122,7 @@ class Dispatcher:
             requests, {role: self.keys(role, group) for role, group in by_role(requests).items()}
         )
 
-    def keys(self, role: str, requests: Iterable[Request]) -> list[JournalKey]:
+    def keys(self, role: str, requests: Iterable[Request]) -> list[bytes]:
         digest = self._digests[role]
         return [make_key(digest, request) for request in requests]
 
@@ -148,8 +148,8 @@ class Dispatcher:
         refused = {role: model.refused() for role, model in asked if isinstance(model, ServedModel)}
         return {role: names for role, names in refused.items() if names}
 
-    def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[JournalKey]) -> None:
-        title, total = self._title(role), len({key.key for key in keys})
+    def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[bytes]) -> None:
+        title, total = self._title(role), len(set(keys))
         missing = self.journal.unanswered(keys) - self._failed
         if self._reuse is not None and missing:
             self._take_over(self._reuse, role, _pending(requests(), keys, set(missing)), total)
@@ -178,7 +178,7 @@ class Dispatcher:
     def _take_over(self, reuse: Recording, role: str, pending: Iterator[Keyed], total: int) -> None:
         """File what another run was answered to these very requests, by this very model."""
         copied, title = 0, self._title(role)
-        while chunk := {keyed.key.key: keyed for keyed in islice(pending, LOOKUP)}:
+        while chunk := {keyed.key: keyed for keyed in islice(pending, LOOKUP)}:
             for key, response in reuse.find(list(chunk)).items():
                 if response.status != "error":
                     self.journal.put(chunk[key], response)
@@ -197,13 +197,13 @@ class Dispatcher:
     def store(self, keyed: Keyed, response: Response) -> None:
         self.journal.put(keyed, response)
         if response.status == "error":
-            self._failed.add(keyed.key.key)
+            self._failed.add(keyed.key)
 
     def count(self, ticket: Ticket, response: Response) -> None:
         self.gate.settle(ticket, response)
         self._progress.answered(response, usd=self.gate.usd)
 
-    def _read(self, requests: Sequence[Request], keys: Mapping[str, list[JournalKey]]) -> list[Response]:
+    def _read(self, requests: Sequence[Request], keys: Mapping[str, list[bytes]]) -> list[Response]:
         streams = {role: self.journal.read(group) for role, group in keys.items()}
         responses = [next(streams[request.role]) for request in requests]
         for request, response in zip(requests, responses, strict=True):
@@ -312,11 +312,11 @@ class _Sending:
             )
 
 
-def _pending(requests: Iterable[Request], keys: Iterable[JournalKey], missing: set[bytes]) -> Iterator[Keyed]:
+def _pending(requests: Iterable[Request], keys: Iterable[bytes], missing: set[bytes]) -> Iterator[Keyed]:
     """The requests whose key is missing, each once."""
     for request, key in zip(requests, keys, strict=True):
-        if key.key in missing:
-            missing.remove(key.key)
+        if key in missing:
+            missing.remove(key)
             yield Keyed(key, request)
 
 

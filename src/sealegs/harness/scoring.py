@@ -146,16 +146,11 @@ def _requests(benchmark: Benchmark, sample: Sample) -> tuple[Request, ...]:
     """What is asked for a sample, which may be stored and of any shape."""
     asking = f"{type(benchmark).__name__}.requests"
     try:
-        requests = benchmark.requests(sample)
-        if isinstance(requests, Iterable):
-            requests = tuple(requests)  # a generator fails here
+        requests = tuple(benchmark.requests(sample))
     except UNCAUGHT:
         raise
     except Exception as error:
         raise DataError(f"sample {sample.id}", f"{asking} failed: {place_of(error)}: {error}.") from error
-    if not isinstance(requests, tuple):
-        problem = f"{asking} must return a list of requests; it returned a {type(requests).__name__}."
-        raise DataError(f"sample {sample.id}", problem)
     if odd := [request for request in requests if type(request) not in KIND_NEEDS]:
         problem = f"{asking} must give Generate, …, Rank; it gave a {type(odd[0]).__name__}."
         raise DataError(f"sample {sample.id}", problem)

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.harness.benchmark import Benchmark, sample_type
-from sealegs.journal.journal import make_key
+from sealegs.journal.journal import content_digest
 from sealegs.models.replay import RecordedAnswers
 from sealegs.types import Answered, Generate, Request, Response, Sample, to_jsonable
 
@@ -57,7 +57,7 @@ def make_questions(benchmark: Benchmark, samples: Iterable[Sample]) -> list[Insp
     """Samples of one group that ask the same, in turns; those that share their answers are one question."""
     repeats: defaultdict[Any, list[tuple[int, Sample]]] = defaultdict(list)
     for position, sample in enumerate(samples):
-        contents = frozenset(make_key(b"", request).digest for request in benchmark.requests(sample))
+        contents = frozenset(content_digest(request) for request in benchmark.requests(sample))
         repeats[sample.group, frozenset(sample.tags.items()), contents].append((position, sample))
     shared: defaultdict[Any, list[tuple[int, Sample]]] = defaultdict(list)
     for members in repeats.values():
@@ -70,7 +70,7 @@ def as_question(benchmark: Benchmark, positions: Sequence[int], samples: Sequenc
     """Samples that belong to one question, with what is asked in each epoch."""
     by_content: defaultdict[bytes, dict[bytes, Request]] = defaultdict(dict)
     for request in chain.from_iterable(map(benchmark.requests, samples)):
-        by_content[make_key(b"", request).digest].setdefault(RecordedAnswers.key(request), request)
+        by_content[content_digest(request)].setdefault(RecordedAnswers.key(request), request)
     epochs = zip_longest(*(repeats.values() for repeats in by_content.values()))
     return InspectQuestion(
         tuple(samples), tuple(positions), tuple(tuple(filter(None, asked)) for asked in epochs)

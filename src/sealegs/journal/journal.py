@@ -59,17 +59,10 @@ NOT_ASKED = Response(status="error", reason="not asked")
 _encode = msgspec.json.Encoder().encode
 
 
-class JournalKey(NamedTuple):
-    """Where an answer is filed: under `key`; `digest` is that of the request's content alone."""
-
-    key: bytes
-    digest: bytes
-
-
 class Keyed(NamedTuple):
     """A request with its key, which is made once and stays with it until the answer is stored."""
 
-    key: JournalKey
+    key: bytes
     request: Request
 
 
@@ -77,13 +70,17 @@ def model_digest(identity: Mapping[str, Any]) -> bytes:
     return hashlib.sha256(msgspec.json.encode(identity, order="deterministic")).digest()
 
 
-def make_key(model: bytes, request: Request) -> JournalKey:
+def make_key(model: bytes, request: Request) -> bytes:
     """The key of a request to the model with this digest."""
+    return hashlib.sha256(model + content_digest(request) + request.repeat.to_bytes(8, "big")).digest()
+
+
+def content_digest(request: Request) -> bytes:
+    """That of what is asked, whoever is asked, and however often."""
     try:
-        digest = hashlib.sha256(content(request)).digest()
+        return hashlib.sha256(content(request)).digest()
     except UnicodeEncodeError:
         raise DataError("a request", HALF_A_CHARACTER) from None
-    return JournalKey(hashlib.sha256(model + digest + request.repeat.to_bytes(8, "big")).digest(), digest)
 
 
 def content(request: Request) -> bytes:
@@ -146,9 +143,9 @@ class Journal:
         self._writer.flush()
         self._check_place()
 
-    def unanswered(self, keys: Iterable[JournalKey], *, again: bool = True) -> set[bytes]:
+    def unanswered(self, keys: Iterable[bytes], *, again: bool = True) -> set[bytes]:
         """The keys that have no stored answer; of what failed, unless `again` says otherwise, too."""
-        missing = {key.key for key in keys}
+        missing = set(keys)
         if self.empty:
             return missing
         stream = iter(list(missing))
@@ -157,17 +154,17 @@ class Journal:
             missing -= {key for key, response in stored.items() if not again or response.status != "error"}
         return missing
 
-    def read(self, keys: Iterable[JournalKey]) -> Iterator[Response]:
+    def read(self, keys: Iterable[bytes]) -> Iterator[Response]:
         """The stored answer under each key, in order. What was never answered reads as an error."""
         stream = iter(keys)
-        while chunk := [key.key for key in islice(stream, LOOKUP)]:
+        while chunk := list(islice(stream, LOOKUP)):
             stored = self._find(chunk)
             yield from (stored.get(key, NOT_ASKED) for key in chunk)
 
-    def stored_bytes(self, keys: Iterable[JournalKey]) -> int:
+    def stored_bytes(self, keys: Iterable[bytes]) -> int:
         """How large the stored answers under some keys are, without reading them."""
         stream, total = iter(keys), 0
-        while chunk := [key.key for key in islice(stream, LOOKUP)]:
+        while chunk := list(islice(stream, LOOKUP)):
             marks = ",".join("?" * len(chunk))
             query = f"SELECT TOTAL(LENGTH(body)) FROM responses WHERE key IN ({marks})"
             with storage_errors(self.path):
@@ -314,13 +311,12 @@ def _commit(
     if not entries and not usage:
         return
     now = time.time()
-    requests = [
-        (key.digest, type(request).__name__.lower(), content(request)) for (key, request), _ in entries
-    ]
-    responses = [
-        (key.key, key.digest, request.repeat, response.status, _encode(response), now)
-        for (key, request), response in entries
-    ]
+    requests, responses = [], []
+    for (key, request), response in entries:
+        body = content(request)
+        digest = hashlib.sha256(body).digest()
+        requests.append((digest, type(request).__name__.lower(), body))
+        responses.append((key, digest, request.repeat, response.status, _encode(response), now))
     sums = [(role, *amounts) for role, amounts in usage.items()]
     with connection:
         connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", requests)

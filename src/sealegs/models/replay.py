@@ -55,7 +55,7 @@ class Replay:
         self._recording = self._recording or Recording(self.path)
         missing = Response(status="error", reason="not in the recording")
         for request in requests:
-            key = make_key(self._digest, request).key
+            key = make_key(self._digest, request)
             yield request, self._recording.find([key]).get(key, missing)
 
     def _model_digest(self) -> bytes:
@@ -87,7 +87,7 @@ class RecordedAnswers:
 
     @staticmethod
     def key(request: Request) -> bytes:
-        return make_key(b"", request).key
+        return make_key(b"", request)
 
     def identity(self) -> dict[str, Any]:
         return self._identity

@@ -76,7 +76,7 @@ class BatchModel:
         others: list[Request] = []
         for request in requests:
             if isinstance(request, Generate) and not isinstance(request.prompt, str):
-                name = make_key(self._digest, request).key.hex()[:ID_LENGTH]
+                name = make_key(self._digest, request).hex()[:ID_LENGTH]
                 chats.setdefault(name, []).append(request)
             else:
                 others.append(request)
