@@ -94,7 +94,7 @@ def test_what_only_looks_like_a_key_is_left_alone() -> None:
     with fixed(says(f"{text} 2024-10-21-preview 7f3a9b2c1dXy4Zt8Qw7f3a9b2c")) as server:
         model = model_of(f"{server.url}?{query}", extra_body=extra)
         assert one(model, chat("q")).text == f"{text} 2024-10-21-preview 7f3a9b2c1dXy4Zt8Qw7f3a9b2c"
-        assert model.address == f"{server.url}?api-version&tenant"
+        assert model.addresses == [f"{server.url}?api-version&tenant"]
 
 
 # Where a key goes

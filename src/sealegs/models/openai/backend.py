@@ -88,7 +88,7 @@ class OpenAI:
         self._interface = self._usual_interface = interface_of(preset)
         self.addresses = [each.shown for each in several]
         """Where the model is reached, without credentials; that is no part of its identity."""
-        self._health = ServerHealth(self.address, several[0].hint() if len(several) == 1 else "")
+        self._health = ServerHealth(", ".join(self.addresses), several[0].hint() if len(several) == 1 else "")
         self._servers = [Server(each, options.concurrency) for each in several]
         self._progress = Progress()
         self._server_in_spec = server_in_spec
@@ -96,16 +96,12 @@ class OpenAI:
         self._gate, self._role = NO_LIMITS, ""
 
     def __repr__(self) -> str:
-        return f"OpenAI({self._name!r}, base_url={self.address!r})"
+        return f"OpenAI({self._name!r}, base_url={', '.join(self.addresses)!r})"
 
     @property
     def spec(self) -> str:
         """The model as it is named, without arguments."""
         return f"{self._preset.name if self._preset else 'openai'}:{self._name}"
-
-    @property
-    def address(self) -> str:
-        return ", ".join(self.addresses)
 
     def notes(self) -> list[str]:
         learnt = self._interface is not self._usual_interface

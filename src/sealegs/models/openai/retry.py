@@ -284,7 +284,8 @@ class Client:
         if call is not None:
             self._gate.check_try()
         delay = pause_before(error, tries)
-        if server.is_worth_a_note(error):
+        if error.kind not in server.noted:
+            server.noted.add(error.kind)
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
             self._relay.note(f"{error.at(server.shown).rstrip('.')}. {again}")
         slowed = fate_of(error) is Fate.SLOW_DOWN

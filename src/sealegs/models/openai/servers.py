@@ -1,4 +1,4 @@
-"""A server of a model: how it has answered so far, and what that decides: how many requests it is sent at
+"""A server of a model: how it has answered so far, and what that decides: how many tries it is sent at
 once, and whether it is asked at all.
 
 One of several servers that fails is left out for a while and then sent a request again: at once where it
@@ -32,7 +32,7 @@ OVERLOAD_SHARE = 0.1
 LATEST = 64
 """Replies that the share is taken of; not more than are under way at once."""
 CLIMB_ROUNDS = 16
-"""Rounds of successful requests in which the limit climbs from nothing to the ceiling."""
+"""Rounds of successful tries in which the limit climbs from nothing to the ceiling."""
 
 
 class ServerHealth:
@@ -91,8 +91,8 @@ class Throttle:
     """How many tries a server is sent at once by each stream of requests.
 
     The number adapts under a ceiling as TCP's window does: it is halved when the server answers that it is
-    overloaded, and climbs back by a fixed step for every round of requests that succeeded. A few such answers
-    among many good ones are no overload: then only the requests that were refused wait.
+    overloaded, and climbs back by a fixed step for every round of tries that succeeded. A few such answers
+    among many good ones are no overload: then only the calls that were refused wait.
     """
 
     def __init__(self, ceiling: int) -> None:
@@ -122,7 +122,7 @@ class Throttle:
             self.limit = min(self._ceiling, self.limit + self._step / self.limit)
 
     def overloaded(self, sent_at: float) -> None:
-        """Halve the limit, unless this request was sent before the last cut and so under the old limit."""
+        """Halve the limit, unless this try was sent before the last cut and so under the old limit."""
         if sent_at > self._last_cut:
             self.limit = max(1.0, self.limit / 2)
             self._last_cut = time.monotonic()
@@ -142,17 +142,12 @@ class Server:
         self._failures = 0
         self._pause = PAUSE_S
         self._out_until = 0.0
-        self._noted: set[str] = set()
+        self.noted: set[str] = set()
+        """Kinds of failures that were noted: each is worth one line."""
 
     @property
     def is_left_out(self) -> bool:
         return self._out_until > 0 and time.monotonic() < self._out_until
-
-    def is_worth_a_note(self, error: TryFailed) -> bool:
-        """Whether a failure is worth a line: the first of its kind."""
-        is_first = error.kind not in self._noted
-        self._noted.add(error.kind)
-        return is_first
 
     def answered(self) -> None:
         self._failures, self._pause, self._out_until = 0, PAUSE_S, 0.0

@@ -1,4 +1,4 @@
-"""One try of a request over HTTP: what is sent, how much of the reply is read, and why it failed.
+"""One try of a call over HTTP: what is sent, how much of the reply is read, and why it failed.
 
 What is done about a failure is decided by its kind, in `retry.py`.
 """
@@ -58,7 +58,7 @@ USED_TOKENS = re.compile(rb'(?<!\\)"(prompt|completion|input|output)_tokens"\s*:
 
 
 class TryFailed(Exception):
-    """Why one try of a request failed."""
+    """Why one try of a call failed."""
 
     def __init__(
         self, kind: str, detail: str = "", *, status: int = 0, wait: float | None = None, field: str = ""
