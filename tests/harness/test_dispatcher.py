@@ -31,7 +31,7 @@ from sealegs.journal.journal import Journal
 from sealegs.models.openai.background import Outbox
 from sealegs.models.registry import load_model
 from sealegs.report.formats.subjects import sampling
-from sealegs.types import Capability, Generate, Message, Request, Response, Sampling
+from sealegs.types import Capability, Embed, Generate, Message, Request, Response, Sampling
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -324,11 +324,16 @@ class Broken(PlugIn):
         raise UsageError("no key")
 
 
-def test_a_request_that_no_model_has_read_is_not_counted(tmp_path: Path) -> None:
-    gate = RequestGate(Limits(max_requests=1))
-    with pytest.raises(UsageError, match="no key"):
-        dispatch(tmp_path, Broken(), 1, gate=gate)
-    assert not gate.requests
+@pytest.mark.parametrize("unread", [ask(0), Embed(text="a keel", role="model")])
+def test_a_request_that_no_model_has_read_is_not_counted(unread: Request, tmp_path: Path) -> None:
+    model, gate = Broken(), RequestGate(Limits(max_requests=1))
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        dispatcher = Dispatcher(
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=gate, progress=Progress()
+        )
+        with pytest.raises(UsageError, match="no key"):
+            dispatcher.answer([unread])
+    assert gate.requests == 0
 
 
 def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Path, tmp_path: Path) -> None:

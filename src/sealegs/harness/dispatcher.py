@@ -255,10 +255,10 @@ class _Sending:
         finally:
             if (close := getattr(answers, "close", None)) is not None:
                 close()  # its thread reads no further
-            if self._first is not None:
-                self._dispatcher.gate.return_try(self._role)
-            for _, ticket in list(self._admitted.values()):
+            for request, (_, ticket) in list(self._admitted.items()):
                 self._dispatcher.gate.settle(ticket, None)
+                if request is self._first and ticket.tokens is not None:
+                    self._dispatcher.gate.return_try(self._role)
             self._admitted.clear()
 
     def _stream(self) -> Iterator[Request]:
