@@ -95,3 +95,16 @@ def test_failures_of_another_run_are_not_taken_over(questions: Path, tmp_path: P
         )
     assert again.headline.coverage == 1.0
     assert any(note.startswith("asking: 7 of 8 answers") for note in notes.notes)
+
+
+def test_answers_that_come_after_it_was_opened_are_found(tmp_path: Path) -> None:
+    """Nobody writes the journal when it is opened, so that it is taken for a file that stays as it is."""
+    path = tmp_path / "journal.sqlite"
+    whole(path)
+    with closing(Recording(path)) as recording, closing(Journal(path)) as journal:
+        texts = [f"text {number}" for number in range(3000)]
+        for text in texts:
+            put(journal, text)
+        journal.flush()
+        keys = [make_key(MODEL, request(text)) for text in texts]
+        assert len([key for n in range(0, 3000, 500) for key in recording.find(keys[n : n + 500])]) == 3000
