@@ -52,9 +52,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "c665aa5b547d0ff70a4feee635ec67b0d64ae46c798b41008de012cce3b7cd3e",
-    "ko": "c7ccf072f19f6a828de64cbfd2b864343c729ae9b7397236a073ef354f3742cb",
-    "zh": "b3e4572ce08d6940a50ef8770244f0666e9a11e8efdc89cd83a730486d2a2c3b",
+    "en": "c4599cca9866b43d4a3db8c89f1ca6cde068fd6832974f167ad6869854fc8263",
+    "ko": "3635da514a83508bb263d66f1cc03c90125c3ddf0eb8db71ded9c035a08ae816",
+    "zh": "f6617f9d2d537aa39dcd3e8133ed2174ddf3bb29aecfc8940b0a71af345c51cd",
 }
 
 

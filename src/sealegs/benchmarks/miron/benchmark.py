@@ -54,7 +54,7 @@ from sealegs.types import (
 
 STARTER_SHA256 = {
     "en": "fbfc16c6b8e1524aab48cbc9978bd20e6189de3bdc06edb6fb3583bc99437aab",
-    "ru": "7d2bd9d3f601aafdf35322918e64a5ba5171254d5cf30c52fc9700f194315f8e",
+    "ru": "247e01b481be134f87c8f5734f54c56381fbfad7979267c4d4b4fffeed0eedfb",
 }
 
 CONTINUATIONS = Rule(truncated=True, empty=True)
