@@ -233,6 +233,8 @@ class OpenAI:
                 else:
                     response = await self._answer_one(client, job)
                     outbox.put((job, response))
+                    if response.is_large:
+                        await outbox.taken()
             except CallFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first

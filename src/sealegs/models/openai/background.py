@@ -80,6 +80,18 @@ class Outbox(Generic[T]):
         while self._entries.qsize() >= UNREAD_BATCHES:
             await asyncio.sleep(PAUSE_S)
 
+    async def taken(self) -> None:
+        """Wait until the reader has dealt with all that was put."""
+        self.flush()
+        loop, taken = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(taken.set)
+
+        self.call(tell)
+        await taken.wait()
+
     # Of the reader
 
     def items(self) -> Generator[T, None, _Ended]:
