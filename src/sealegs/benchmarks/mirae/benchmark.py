@@ -54,7 +54,7 @@ from sealegs.types import (
 STARTER_SHA256 = {
     "en": "c4599cca9866b43d4a3db8c89f1ca6cde068fd6832974f167ad6869854fc8263",
     "ko": "3635da514a83508bb263d66f1cc03c90125c3ddf0eb8db71ded9c035a08ae816",
-    "zh": "f6617f9d2d537aa39dcd3e8133ed2174ddf3bb29aecfc8940b0a71af345c51cd",
+    "zh": "d0bd49930f185645a97236ffd98b2afd5ac2a67c9b993ef48f69a5da0a14e465",
 }
 
 
