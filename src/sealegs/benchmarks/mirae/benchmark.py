@@ -52,9 +52,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "c4599cca9866b43d4a3db8c89f1ca6cde068fd6832974f167ad6869854fc8263",
-    "ko": "3635da514a83508bb263d66f1cc03c90125c3ddf0eb8db71ded9c035a08ae816",
-    "zh": "d0bd49930f185645a97236ffd98b2afd5ac2a67c9b993ef48f69a5da0a14e465",
+    "en": "22ce4b056f5b8a5fdba4617bd2dab348b2b9217edd4b26fa36b9e6980a472c30",
+    "ko": "ddd9e24fff2e1bcad60c847a2b6716d0a12a31f0cfd3fd60e5212dd0ddab4683",
+    "zh": "d704c0e229ecc50f2f277008272012d2d03ef4c94fd8ba5d311cb8d5d0b2bfc8",
 }
 
 

@@ -134,11 +134,11 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "bfe736cf13e67dddbf6ab4b2c9c34cf42c06e5c4a950d07808b7a0172d0ef365",
-    "en_int": "07eb4d7a88e53d0165ee33d2a59f76d86af0d238752d61d8a1811b2b236f8d38",
-    "en_fact": "a825de4927cfa715555c53e67d36b5d310343b340d9a88729a625aead3383c49",
-    "zh": "e8667f12f709667a39ec7edd5fc2e4a090bfb4286a379b6da7ae8f96745cb876",
-    "zh_int": "81c02f811729c81f3fb769ac75cb8d0c751465a3893d423c3075f697d01f5850",
+    "en": "ff83ce3652751c13197c65ab0644ed52bdf9e3329fe0f6bb66ec4515a3efc1c4",
+    "en_int": "08cd2048a74ae66db72db5dabc44f4f9df65f4d6e4e6b452e9e9fba4ec875891",
+    "en_fact": "01e097522f7902dd3c92fab8630e50d94e3fad57005adedacb2c55ae9ca863c9",
+    "zh": "6a7063bb12fbce7d8ed4410efcf4d683fc185f2dc6effe64d24238f4aec74e39",
+    "zh_int": "c9d75e524c0538606bd476d3760a64032addf198cf14c8b15dfd57357513bc5f",
     "zh_fact": "f8aae15bebd05ea891457b87311959a153f5568ebe5a7da5e42f6f18dd275a44",
 }
 

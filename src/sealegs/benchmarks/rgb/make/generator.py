@@ -11,7 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import cycle, islice
+from itertools import cycle
 from typing import Any, Literal, NamedTuple
 
 import msgspec
@@ -107,8 +107,6 @@ class Event(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Documents that state the fact."""
     asides: tuple[Form, ...]
     """Documents about the same fact that do not state the answer."""
-    extras: tuple[str, ...] = ()
-    """Sentences that may close any document of the event."""
 
 
 class Part(NamedTuple):
@@ -218,7 +216,6 @@ class Family:
             self.facts.append(self._fact(number))
         self.forms = cycle(world.repeats.deck(event.forms, world.rng))
         self.asides = cycle(world.repeats.deck(event.asides, world.rng))
-        self.extras = cycle(shuffled(event.extras, world.rng))
 
     def _fact(self, number: int) -> Slots:
         """A new fact; where facts have several keys it shares one of them with the first, by turns."""
@@ -249,10 +246,8 @@ class Family:
         return self._document(next(self.asides), fact)
 
     def _document(self, form: Sequence[str], fact: Slots) -> str:
-        """A form filled in, every third time with a closing sentence where the event has any."""
-        rng, repeats = self.world.rng, self.world.repeats
-        closing = [f"?{text}" for text in islice(self.extras, int(rng.random() < 2 / 3))]
-        return write_document(repeats.choose((*form, *closing)), fact, self.world.names.gap, rng)
+        world = self.world
+        return write_document(world.repeats.choose(form), fact, world.names.gap, world.rng)
 
 
 def answer_of(fact: Slots, templates: Iterable[str]) -> list[str]:
