@@ -56,6 +56,22 @@ def test_a_surname_alone_names_only_a_person_that_is_asked_for() -> None:
 
 
 @pytest.mark.parametrize(
+    ("query", "reply", "named"),
+    [
+        ("Who planted the Lock orchard?", "The Lock orchard was planted by Cy Dane.", False),
+        ("Who planted the Lock orchard?", "Lock planted it.", True),
+        ("Who planted the Lock orchard?", "The Lock orchard was planted by Lock.", True),
+        ("Who wrote the life of Lock?", "Cy Dane wrote the life of Lock.", False),
+        ("Who wrote the life of Lock?", "It was written by Lock herself.", True),
+    ],
+)
+def test_a_surname_that_repeats_words_of_the_question_names_nobody(
+    query: str, reply: str, named: bool
+) -> None:
+    assert (find_answer(reply, parts("Ada Lock"), query) != [None]) is named
+
+
+@pytest.mark.parametrize(
     ("answer", "reply", "named"),
     [
         ("Henry VIII", "It was Henry the Eighth.", True),

@@ -188,6 +188,8 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
     allowed = {word.text for word in sought.words} | set(SPELLING.titles) | (sought.asked or frozenset())
     initials = "".join(word.text[0] for word in sought.words[:-1])
     for start, end in mentions(surname, text):
+        if _repeats(query, text, start, end):
+            continue
         first = start - (start > 0 and text[start - 1].text in initials)
         before = text[first - 1] if first and text[first - 1].clause == text[start].clause else None
         after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
@@ -197,6 +199,19 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
         if text[start].cased[:1].isupper() and not named and not (after and after.cased[:1].isupper()):
             return start, end
     return None
+
+
+def _repeats(query: str, text: Sequence[Word], start: int, end: int) -> bool:
+    """Whether a surname is said with the words that it has in the question, where it names something else:
+    "the Pellow orchard", "a life of Darwin"."""
+    asked = f" {' '.join(word.text for word in words(query))} "
+    phrases = [text[start : end + 1]] if end < len(text) else []
+    phrases += [text[start - 2 : end]] if start > 1 else []
+    return any(
+        len({word.clause for word in phrase}) == 1
+        and f" {' '.join(word.text for word in phrase)} " in asked
+        for phrase in phrases
+    )
 
 
 # An answer in a text, word by word
