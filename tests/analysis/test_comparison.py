@@ -154,7 +154,7 @@ def test_another_temperature_is_compared_and_noted(tmp_path: Path) -> None:
     found = sl.compare(a, b)
     assert found.differs == ("Temperature: A 0.7, B 1.0",)
     assert found.differences[0].n == 60
-    assert "Temperature: A 0.7, B 1.0" in sl.gate(b, baseline=a).notes
+    assert sl.gate(b, baseline=a).notes[:2] == ("A is the baseline, B the run.", "Temperature: A 0.7, B 1.0")
 
 
 def test_a_temperature_that_a_server_refused_is_noted(tmp_path: Path) -> None:

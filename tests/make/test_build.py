@@ -96,9 +96,8 @@ def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path:
     with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "a", base_url=server.url, concurrency=1, **options)
     (note,) = caught.value.__notes__
-    assert note.startswith(
-        f"Answers are saved in {tmp_path / 'a' / 'journal.sqlite'}: resume with the same command"
-    )
+    stored = tmp_path / "a" / "journal.sqlite"
+    assert note == (f"Answers are saved in {stored}: resume with the same command, or delete it to ask anew.")
     with Loopback(always=500) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "b", base_url=server.url, **options)
     assert not hasattr(caught.value, "__notes__")

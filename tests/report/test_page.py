@@ -501,7 +501,7 @@ def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
     values = np.full((20, 1), 0.99) - 0.0001 * np.arange(20).reshape(20, 1)
     values[3] = 0.4
     page = render(store_run(tmp_path / "run", {"mean_similarity": values}))
-    assert "texts (SBERT cosine): 1 question in 20 decides this interval." in page
+    assert "texts (SBERT cosine): 1 question in 20 differs from the rest and decides this interval." in page
     steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
     assert "decides this interval" not in render(steady)
 

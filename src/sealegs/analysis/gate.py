@@ -113,6 +113,7 @@ def gate(
         *(_check(*each, max_drop, layout) for each in parts),
     ]
     count = sum(p is not None for p in corrected)
+    letters = ("A is the baseline, B the run.",) if comparison.differs else ()
     return Gate(
         run=str(new.path),
         baseline=str(old.path),
@@ -122,7 +123,7 @@ def gate(
         passed=all(check.passed for check in checks),
         checks=tuple(checks),
         correction=f"Holm, over {count} metrics" if count > 1 else "",
-        notes=(*comparison.differs, *comparison.notes),
+        notes=(*letters, *comparison.differs, *comparison.notes),
     )
 
 

@@ -126,7 +126,10 @@ def _execute(
         identities = {role: model.identity() for role, model in models.items()}
         dispatcher = Dispatcher(journal, identities, opener=models.__getitem__, gate=gate, progress=progress)
         try:
-            with note_resuming(journal, beside, "the same command"), naming_source():
+            with (
+                note_resuming(journal, beside, "the same command, or delete it to ask anew"),
+                naming_source(),
+            ):
                 built = complete(builder.build(), dispatcher.answer)
         except SealegsError:
             if not journal.holds_answers():

@@ -92,7 +92,10 @@ class Plan(Displayed, Struct, frozen=True):
             without = ", without what judges and writers of summaries write" if unknown else ""
             cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
         elif self.unpriced:
-            cost = [f"Cost unknown: no prices given for {', '.join(self.unpriced)} (price-in, price-out)."]
+            cost = [
+                f"Cost unknown: no prices given for {', '.join(self.unpriced)} "
+                "(--price-in and --price-out, in dollars per million tokens)."
+            ]
         else:
             cost = ["Runs locally: free."] if self.local else []
         cost += [f"Dollars per million tokens: {line}." for line in self.prices]

@@ -48,10 +48,11 @@ def deciding_notes(run: Run) -> list[Note]:
     """Warnings: which of the figures shown first have an interval that few groups decide."""
     layout = run.layout
     figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
+    one, several = "differs from the rest and decides", "differ from the rest and decide"
     return [
         Note(
             f"{capitalised(title)}: {nouns(figure.deciding, layout.groups)} in {figure.clusters:,} "
-            f"{'decides' if figure.deciding == 1 else 'decide'} this interval. "
+            f"{one if figure.deciding == 1 else several} this interval. "
             f"Other {layout.groups} may give a figure outside of it.",
             warning=True,
         )

@@ -298,7 +298,8 @@ def _embedder_warnings(summary: Summary) -> list[str]:
         elif floor and floor.value is not None and floor.value >= HIGH_FLOOR:
             warnings.append(
                 f"In '{lang}' even answers to different questions have a cosine of {floor.value:.2f}: the "
-                f"published figure says little there. Recommended: --embedder {MULTILINGUAL}."
+                "published figure says little there; read the similarity corrected for chance."
+                + ("" if lang == "en" else f" Recommended: --embedder {MULTILINGUAL}.")
             )
     if unread and len(langs) > 1:
         warnings.append("There is no figure over all languages because of it: see each language by itself.")

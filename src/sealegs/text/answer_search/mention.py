@@ -208,8 +208,7 @@ def _repeats(query: str, text: Sequence[Word], start: int, end: int) -> bool:
     phrases = [text[start : end + 1]] if end < len(text) else []
     phrases += [text[start - 2 : end]] if start > 1 else []
     return any(
-        len({word.clause for word in phrase}) == 1
-        and f" {' '.join(word.text for word in phrase)} " in asked
+        len({word.clause for word in phrase}) == 1 and f" {' '.join(word.text for word in phrase)} " in asked
         for phrase in phrases
     )
 
