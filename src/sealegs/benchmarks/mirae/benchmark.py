@@ -52,9 +52,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "22ce4b056f5b8a5fdba4617bd2dab348b2b9217edd4b26fa36b9e6980a472c30",
-    "ko": "ddd9e24fff2e1bcad60c847a2b6716d0a12a31f0cfd3fd60e5212dd0ddab4683",
-    "zh": "d704c0e229ecc50f2f277008272012d2d03ef4c94fd8ba5d311cb8d5d0b2bfc8",
+    "en": "032703aa0d47e3d04f440f4f7afa5d63d18843542b39f7589b7f62d5c8bf9e11",
+    "ko": "49defe00b0d23884658bea41432758e72301922df1ab2db5f2073593c42ffff1",
+    "zh": "e7c281ff6d000d7f83b447355108f618904e683a2cddaf106bbfeda73c5cce8f",
 }
 
 
