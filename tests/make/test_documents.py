@@ -66,6 +66,8 @@ def test_a_folder_of_text_files_gives_names_and_folders(tmp_path: Path) -> None:
     assert [(d.id, d.text, d.labels["folder"]) for d in read.documents] == [
         ("a/one.md", "first", ("a",)), ("b/two.txt", "second", ("b",))
     ]  # fmt: skip
+    with pytest.raises(DataError, match="give the folder that it is in"):
+        read_documents(tmp_path / "a" / "one.md")
 
 
 def test_a_link_out_of_a_folder_is_refused_by_name(tmp_path: Path) -> None:

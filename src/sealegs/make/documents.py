@@ -69,6 +69,8 @@ def read_documents(
     `endings` are those of the files of a folder that are read.
     `compose` chooses from the first row how a row's text and labels are made, instead of the fields.
     """
+    if path.is_file() and path.suffix.lower() in endings:
+        raise DataError(path, "one text is read from a folder: give the folder that it is in.")
     rows = _folder_rows(path, endings) if path.is_dir() else read_rows(path)
     first = next(rows, None)
     if first is None:
