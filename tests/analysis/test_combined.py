@@ -67,6 +67,14 @@ def test_a_term_over_joined_questions_is_as_correlated_as_it_is() -> None:
     assert found.low == pytest.approx(0.5 - ((0.5 - alone[0]) * wider + 0.5 - second.low) / 2)
 
 
+def test_two_questions_with_opposite_results_leave_the_interval_its_width() -> None:
+    terms = combined.macro_terms([1.0, 0.0, 0.0, 1.0], ["q1", "q2", "q1", "q2"], "aabb")
+    apart = combined.macro_terms([1.0, 0.0, 0.0, 1.0], ["q1", "q2", "q3", "q4"], "aabb")
+    found, alone = combined.interval(terms, "share"), combined.interval(apart, "share")
+    assert (found.low, found.high) == pytest.approx((alone.low, alone.high))
+    assert present(found.low) < 0.25
+
+
 @pytest.mark.full
 @pytest.mark.parametrize(
     ("shares", "questions"),

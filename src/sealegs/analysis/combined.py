@@ -32,6 +32,9 @@ from sealegs.types import Unit
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+FEW_SHARED = 6
+"""Groups that two terms must share so that a negative correlation of theirs makes an interval narrower."""
+
 
 class Term(NamedTuple):
     """A mean and the coefficient with which it enters the sum."""
@@ -120,6 +123,7 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
     """T with limits from those of its terms: T − √(Σᵢⱼ rᵢⱼ dᵢ dⱼ), where dₚ is how far the limit that makes T
     small lies from meanₚ, times cₚ, and rᵢⱼ the correlation of two terms over the groups or units they share;
     the upper limit likewise (Zou & Donner 2008). So it is as asymmetric as the intervals of its terms.
+    A negative correlation counts where enough groups are shared.
 
     Where groups have links, Wilson's limits count as t(df)/z times as far: all terms together rest on no more
     units than `links.spread` says.
@@ -143,6 +147,11 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
         for scale in [mean.coefficient * (wider if each.method == WILSON else 1)]
     ]
     correlation = _correlation(moves, links)
+    # Of few groups it is -1 by chance: two of them would leave no width at all.
+    asked = np.zeros_like(moves)
+    for row, mean in zip(asked, means, strict=True):
+        row[mean.groups] = 1
+    correlation[(asked @ asked.T < FEW_SHARED) & (correlation < 0)] = 0
     sides = np.ascontiguousarray(np.transpose(margins))
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
