@@ -64,8 +64,8 @@ PARTS: dict[Part, tuple[str, str]] = {
 DOCUMENTS = """## Documents in place of replies
 
 As a model gives them that copies or invents: irrelevant documents, and sentences with the right answer, of a
-starter set (seed {seed}). No rule of the check was changed by them, but Chinese documents of other seeds that it
-took for a decline or a report were worded anew.
+starter set (seed {seed}). No rule of the check was changed by them, but Chinese documents of other seeds that
+it took for a decline or a report were worded anew.
 
 | | irrelevant | said to decline | said to report an error | with the right answer | not right |
 | --- | ---: | ---: | ---: | ---: | ---: |
