@@ -50,7 +50,8 @@ def test_a_dry_run_shows_dollars_and_the_date(questions: Path, tmp_path: Path) -
     assert plan.usd == pytest.approx(
         (plan.tokens_in["generate"] * 0.15 + plan.tokens_out["generate"] * 0.6) / 1e6
     )
-    assert "no prices given for groq:other" in shown(model="groq:other")
+    assert "no prices given for groq:other (" in shown(model="groq:other")
+    assert "for openai:other (" in shown(model="openai:other?base_url=http://127.0.0.1:9/v1")
     settings = tmp_path / "sealegs.toml"
     settings.write_text(f'[prices."{GROQ}"]\ninput = 2\noutput = 4.5\n')
     assert f"$2 in, $4.5 out ({settings})" in shown(SEALEGS_CONFIG=str(settings))

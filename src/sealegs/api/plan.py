@@ -92,8 +92,9 @@ class Plan(Displayed, Struct, frozen=True):
             without = ", without what judges and writers of summaries write" if unknown else ""
             cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
         elif self.unpriced:
+            names = dict.fromkeys(spec.partition("?")[0] for spec in self.unpriced)
             cost = [
-                f"Cost unknown: no prices given for {', '.join(self.unpriced)} "
+                f"Cost unknown: no prices given for {', '.join(names)} "
                 "(--price-in and --price-out, in dollars per million tokens)."
             ]
         else:
