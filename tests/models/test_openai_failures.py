@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from contextlib import ExitStack
 from itertools import count
@@ -33,6 +34,7 @@ from sealegs.models.openai.servers import Throttle
 from sealegs.models.openai.transport import requested_wait
 from sealegs.models.registry import load_model
 from sealegs.types import Request, Response
+from suites import PATIENCE
 
 FAILS = ["400", "413", "422", "418"]
 SUSPECTS = ["401", "402", "403", "404", "405", "redirect", "a page"]
@@ -219,6 +221,27 @@ def test_tries_and_unusable_replies_are_counted() -> None:
             answers(model, [chat("second"), chat("third")])
     assert server.requests == 1 + 1 + 4
     assert gate.usd == pytest.approx(5 * 7 + 5 * 3 / 1000)
+
+
+def test_a_budget_that_ends_at_an_overloaded_server_ends_every_call_that_waits() -> None:
+    gate = RequestGate(Limits(max_requests=60))
+    requests = [chat(f"q{number}") for number in range(16)]
+    ended: list[BaseException] = []
+
+    def ask() -> None:
+        try:
+            answers(model, (request for request in requests if gate.admit(request, wait=False)))
+        except BudgetReached as error:
+            ended.append(error)
+
+    with Loopback(fail=1.0, faults=("429",), latency=0.1) as server:
+        model = model_of(server, concurrency=16, retries=50)
+        model.count_with(gate, "model")
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert server.requests == gate.requests == 60
+    assert len(ended) == 1
 
 
 def test_a_server_that_is_overloaded_is_asked_no_faster_by_the_next_stream() -> None:

@@ -32,6 +32,7 @@ from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+from sealegs.errors import BudgetReached
 from sealegs.models.openai.servers import Server, given_up
 from sealegs.models.openai.transport import (
     BROKEN,
@@ -228,12 +229,13 @@ class Client:
             self._gate.check_try()
         try:
             server = await self._choose(failed_at)
-        except asyncio.CancelledError:
+            if not was_counted:
+                self.count_try()
+        except (asyncio.CancelledError, BudgetReached):
             if was_counted:
                 self.return_try()
+            self._wake()  # the room that this call was woken for is the next one's
             raise
-        if not was_counted:
-            self.count_try()
         return server
 
     async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
