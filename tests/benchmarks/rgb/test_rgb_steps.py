@@ -73,6 +73,34 @@ def test_no_passage_is_overlong_and_nothing_but_a_short_rest_is_lost(lengths: li
         ),
         ("Doors\n\nThe door is shut at nine.", "en", ["Doors: The door is shut at nine."]),
         (
+            "# Pell Ferry {#top}\n\n<!-- when? -->\n:::note\nThe <b>ferry</b> sails to [Selby][w] "
+            "daily.\n:::\n\n> [!NOTE]\n> A trip costs 7 crowns.\n\n- [x] Una Bell is paid\n"
+            '- [ ] The bell is hung\n\n[^1]: Figures of\n2020.\n[w]: https://selby.org "Selby"\n',
+            "en",
+            [
+                "Pell Ferry: The ferry sails to Selby daily. A trip costs 7 crowns. Una Bell is paid. "
+                "The bell is hung."
+            ],
+        ),
+        (
+            "# Pell\n\nUna Bell steers the ferry daily.\n<details><summary>Fares</summary>"
+            "A trip costs Ann Lee 7 crowns.</details>",
+            "en",
+            ["Pell: Una Bell steers the ferry daily.", "Pell – Fares: A trip costs Ann Lee 7 crowns."],
+        ),
+        (
+            "<h1>Pell</h1><p>Ann Lee built the mill in 1979 [2]</p>"
+            "<p>The mill burned in 1980 (see [3, 4]).[^a]</p>",
+            "en",
+            ["Pell: Ann Lee built the mill in 1979. The mill burned in 1980."],
+        ),
+        (
+            "From: Ann Lee <ann@pell.org>\nTo: Bo Reed\nSubject: Re: Fares\n\n"
+            "A trip costs Bo Reed 7 crowns.\n",
+            "en",
+            ["Fares: A trip costs Bo Reed 7 crowns."],
+        ),
+        (
             "<!DOCTYPE html><html><head><title>x</title></head><body><h1>Pell &amp; Co</h1>"
             "<p>Ann <b>Lee</b> runs it every day.</p><table><tr><td>7</td></tr></table></body></html>",
             "en",

@@ -35,10 +35,18 @@ FEW_SYMBOLS, MANY_SYMBOLS = 0.06, 0.2
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
-_HTML = re.compile(r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article)\b[^>]*>", re.IGNORECASE)
+_MAIL = re.compile(
+    r"\A\s*(?!Date[:：].*\n\s*\n)(?:\**(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|MIME-Version|Content-\w+|"
+    r"发件人|收件人|抄送|主题|日期|发送时间)[:：].*\n(?:[ \t]+\S.*\n)*)+",
+    re.IGNORECASE,
+)
+_SUBJECT = re.compile(r"^\**(?:Subject|主题)[:：]\**\s*(?:Re: )?(.+)", re.IGNORECASE | re.MULTILINE)
+_HTML = re.compile(
+    r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article|details|summary)\b[^>]*>", re.IGNORECASE
+)
 _PAGE = re.compile(r"<(?:!doctype|html|body)\b", re.IGNORECASE)
 """Where lines break anywhere; in Markdown with some tags they do not."""
-_COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
+_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
 _UNREAD = re.compile(
     r"<(script|style|head|nav|header|footer|aside|form|button)\b.*?</\1\s*>",
     re.DOTALL | re.IGNORECASE,
@@ -62,9 +70,15 @@ _ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
 _TITLE_TAG = re.compile(r"<title\b[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
 _HEADING_TAG = re.compile(r"<(h[1-6]|dt)\b[^>]*>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
 _BLOCK_TAG = re.compile(
-    r"</?(?:p|div|li|ul|ol|br|section|article|body|html|table|tr|td|blockquote)\b[^>]*>", re.I
+    r"</?(?:p|div|li|ul|ol|br|section|article|body|html|table|tr|td|blockquote|details|summary)\b[^>]*>", re.I
 )
 _TAG = re.compile(r"<[/!]?[a-zA-Z][^<>]*>")
+_INLINE_TAG = re.compile(
+    r"(?<!`)</?(?:a|abbr|b|center|cite|code|del|em|font|i|img|ins|kbd|mark|s|small|span|strong|su[bp]|u)"
+    r"(?: [^<>]*)?/?>",
+    re.IGNORECASE,
+)
+"""In a text that has no other tags, where <name> may be no tag."""
 _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:(?:page|p\.|第)\s*\d{1,4}|\d{1,3}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
 )
@@ -107,13 +121,27 @@ ANNOUNCEMENT = re.compile(
 """A last sentence that only announces what was left out, as code is."""
 _IMAGE = re.compile(r"!\[[^\]\[]*\]\([^)(]*\)")
 _LINK = re.compile(r"\[([^\]\[]+)\](?:\([^)(]*\)|\[[^\]\[]*\])")
+_DEFINITION = re.compile(
+    r"^ {0,3}(?:\[\^[^\]\[\s]+\]:.*(?:\n(?![ \t]*(?:\[|$)).+)*|"
+    r"\[[^\]\[\n]+\]:[ \t]*(?=\S*(?:[/#]|\.\w))\S+(?:[ \t]+[\"'(].*)?[ \t]*$)",
+    re.MULTILINE,
+)
+"""Of a footnote, with the lines below it, or of the address of a link."""
+_CITATION = r" ?\[(?:\^[^\]\[\s]+|\d{1,3}(?:[,–-] ?\d{1,3})*)\](?!\()"
+_CITED = re.compile(rf"(?<=[\w)”’])(?:{_CITATION})+(?=[ \t]*(?:\n[ \t]*\n|\n?\Z))")
+"""The end of a paragraph that has a citation in the place of its stop."""
+_NOTES = re.compile(
+    rf"{_CITATION}|^ {{0,3}}:::.*$|\[!\w+\]| ?\{{[#.:][^{{}}\n]*\}}$|(?<=[-*+] )\[[ xX]\] ", re.MULTILINE
+)
+"""Citations, the marks of admonitions, attributes, and the boxes of tasks."""
+_EMPTY_NOTE = re.compile(r" ?[(（](?:see(?: also)?|cf\.|[参另]?见)[\s,;，；]*[)）]", re.IGNORECASE)
 _QUOTED = re.compile(r"(?<![^\s(\"“])`([^`']+)'(?!\w)")
 _EMPHASIS = re.compile(
     r"(\*{2,3})(?=\S)(.{1,300}?)(?<=\S)\1|"
     r"(?<![\w*\"'/.])(\*|_{1,3})(?=[\w\"“‘(《])([^*]{1,300}?)(?<=[\w.!?…,:\"”’)》])\3(?![\w*\"'/.])"
 )
 """In pairs: a star that stands alone means something, as in "*.txt"."""
-_MARKS = re.compile(r"`+|\[\^?\d+\]|~~|-\*-.*?-\*-")
+_MARKS = re.compile(r"`+|~~|-\*-.*?-\*-")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
 _ENDS_TEXT = re.compile(r"[.!?…。！？:：][\"”’)」』）]*\Z")
 _SENTENCE_INSIDE = re.compile(r"[.!?] +[\"“‘(]*[A-Z]|[。！？]\S")
@@ -138,7 +166,8 @@ class Sections(NamedTuple):
 def read_sections(text: str, lang: Lang) -> Sections:
     """The title of a document and its sections, in order; sections without any text are left out."""
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    title, text = _without_tags(_INDENTED.sub(lambda line: line[0].expandtabs(), text), lang)
+    text = _MAIL.sub(_subject, _INDENTED.sub(lambda line: line[0].expandtabs(), text))
+    title, text = _without_tags(text, lang)
     text = _MANUAL_NAME.sub(r"# \1\n\n", text)
     if re.search(r"^\*\* ", text, re.MULTILINE):
         text = _OUTLINE.sub(lambda stars: f"{'#' * len(stars[1])} ", text)
@@ -146,6 +175,7 @@ def read_sections(text: str, lang: Lang) -> Sections:
     if len(_ASKED.findall(text)) > 1:
         text = _ANSWERED.sub("\n", text)
     text = _COMMENT_LINES.sub("", _CODE.sub(f"\n\n{_REMOVED}\n\n", _FRONT_MATTER.sub("", text)))
+    text = _NOTES.sub("", _CITED.sub("." if lang == "en" else "。", _DEFINITION.sub("", text)))
     sections = [Section("", "", [])]
     open_headings: list[tuple[int, str]] = []
     unfinished = False
@@ -184,6 +214,12 @@ def read_sections(text: str, lang: Lang) -> Sections:
     )
 
 
+def _subject(headers: re.Match[str]) -> str:
+    """The subject of a mail as its title, in the place of its headers."""
+    subject = _SUBJECT.search(headers[0])
+    return f"# {subject[1]}\n\n" if subject else ""
+
+
 def _bold_heading(line: re.Match[str], lang: Lang) -> str:
     """A line that is only bold as a heading, unless it is a sentence."""
     heading = _NUMBERED.sub("", line[2]).rstrip(":：")
@@ -192,11 +228,12 @@ def _bold_heading(line: re.Match[str], lang: Lang) -> str:
 
 def _without_tags(text: str, lang: Lang) -> tuple[str, str]:
     """The title that HTML names, and its text with headings as Markdown has them; other text as it is."""
+    text = _COMMENT.sub("", text)
     if not _HTML.search(text):
-        return "", text
+        return "", _INLINE_TAG.sub("", text)
     titles, is_page = _TITLE_TAG.findall(text), bool(_PAGE.search(text))
     content = _CONTENT.search(text)
-    text = _COMMENT.sub("", content[2] if content else _BANNER.sub("", text))
+    text = content[2] if content else _BANNER.sub("", text)
     for pattern, left in ((_UNREAD, ""), (_EXAMPLE, _REMOVED), (_DATA_TABLE, _REMOVED), (_MENU_ITEM, "")):
         text = pattern.sub(f"\n\n{left}\n\n", text)
     text = _HEADING_TAG.sub(_hashed, text)
@@ -376,5 +413,5 @@ def _paragraph(lines: Sequence[str], lang: Lang) -> str:
 def _clean(text: str) -> str:
     """Without the marks of Markdown: what they emphasise or link stays."""
     text = _QUOTED.sub(r"'\1'", _LINK.sub(r"\1", _IMAGE.sub("", text)))
-    text = _MARKS.sub("", _EMPHASIS.sub(lambda match: match[2] or match[4], text))
+    text = _MARKS.sub("", _EMPHASIS.sub(lambda match: match[2] or match[4], _EMPTY_NOTE.sub("", text)))
     return " ".join(html.unescape(text).split())
