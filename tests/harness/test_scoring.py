@@ -60,6 +60,11 @@ def test_a_sample_that_cannot_be_scored_is_an_error_with_its_place() -> None:
     assert b'"text":"bad"' in found[1].line  # the answer itself stays
 
 
+def test_a_group_that_fails_only_together_fails_as_a_whole() -> None:
+    found = scored(items("clash", "fine", "clash", "fine", groups="1112"))
+    assert [one.score.answered for one in found] == [0, 0, 0, 1]
+
+
 def test_a_sample_that_fails_whatever_was_answered_stops_the_run() -> None:
     with pytest.raises(DataError, match=r"sample never: .*KeyError in harness/test_scoring.py"):
         scored(items("a", "b", names=["never", "other"]))

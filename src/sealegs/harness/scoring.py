@@ -2,9 +2,9 @@
 
 One odd answer cannot stop it: whatever fails is that sample's `error`, and the rest goes on. A benchmark
 scores a portion of samples together. Where that fails, each is scored by itself; the answers of those that
-fail count as errors, and the portion is scored again. What was asked further on the way is in the journal by
-then, so that trying again costs no request. A sample that fails also with errors for answers stops the run,
-with its name.
+fail count as errors, and the portion is scored again. Where that fails too, so is each group. What was asked
+further on the way is in the journal by then, so that trying again costs no request. A sample that fails also
+with errors for answers stops the run, with its name.
 """
 
 from __future__ import annotations
@@ -161,20 +161,23 @@ def score_portion(benchmark: Benchmark, items: Sequence[Answered], answer: Answe
     """Score samples together; each one's score, in order."""
     failed: dict[str, str] = {}
     """How and where scoring failed, by sample."""
-    try:
-        return complete(_scoring(benchmark, items, failed), answer)
-    except Unscorable:
-        for item in items:
+    groups: defaultdict[str, list[Answered]] = defaultdict(list)
+    for item in items:
+        groups[item.sample.group].append(item)
+    failure = ""
+    # Some fail only beside others of their group, which then counts as failed as a whole.
+    for suspects in ([], [[item] for item in items], list(groups.values())):
+        for members in suspects:
             try:
-                complete(_scoring(benchmark, [item], failed), answer)
+                complete(_scoring(benchmark, members, failed), answer)
             except Unscorable as error:
-                failed[item.sample.id] = str(error)
-    try:
-        return complete(_scoring(benchmark, items, failed), answer)
-    except Unscorable as error:
-        sample = next(iter(failed), items[0].sample.id)
-        problem = f"this cannot be scored, whatever was answered: {error}."
-        raise DataError(f"sample {sample}", problem) from error
+                failed |= {item.sample.id: str(error) for item in members}
+        try:
+            return complete(_scoring(benchmark, items, failed), answer)
+        except Unscorable as error:
+            failure = str(error)
+    sample = next(iter(failed), items[0].sample.id)
+    raise DataError(f"sample {sample}", f"this cannot be scored, whatever was answered: {failure}.")
 
 
 def _scoring(
