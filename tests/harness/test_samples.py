@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -126,6 +127,16 @@ def test_a_run_that_is_scored_again_meanwhile_is_noticed(tmp_path: Path) -> None
     assert len(run.samples()) == 2
 
 
+def test_another_link_to_the_file_changes_nothing_that_is_listed(tmp_path: Path) -> None:
+    run = store(tmp_path / "run", [record(0)])
+    before, file = run.samples(), run.path / "records.jsonl"
+    changed = file.stat().st_ctime_ns
+    while file.stat().st_ctime_ns == changed:  # of a step of the clock
+        (tmp_path / "link").unlink(missing_ok=True)
+        (tmp_path / "link").hardlink_to(file)
+    assert before.record(0) == record(0)
+
+
 def test_a_stored_index_is_read_while_the_file_is_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,9 +151,12 @@ def test_a_stored_index_is_read_while_the_file_is_the_same(
         record_index.record_index.cache_clear()
         np.testing.assert_equal(run.columns._asdict(), first._asdict())
         assert run.samples().record(3) == records[3]
-    stored.write_bytes(stored.read_bytes()[:20])
-    record_index.record_index.cache_clear()
-    np.testing.assert_equal(run.columns._asdict(), first._asdict())
+    whole = stored.read_bytes()
+    for damaged in (whole[:20], whole.replace(struct.pack("d", 0.25), struct.pack("d", 0.5))):
+        assert damaged != whole
+        stored.write_bytes(damaged)
+        record_index.record_index.cache_clear()
+        np.testing.assert_equal(run.columns._asdict(), first._asdict())
     _rewrite_unseen(run.path / "records.jsonl", b'"x":0.25', b'"x":0.75')
     assert run.columns.values["x"].tolist() == [0, 0.75, 0.5, 0.75]
 

@@ -29,14 +29,16 @@ from sealegs.types import Record, Status, Tag
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-IN_MEMORY = 16
+IN_MEMORY = 8
 """Indexes in memory, of the files that were read last."""
 STORED_FROM_BYTES = 2**19
 """Size of the files whose indexes are stored: smaller ones are read in a few milliseconds."""
 MOST_STORED = 100
 """Indexes in the cache, which are a tenth of the size of their files."""
-FORMAT = 2
+FORMAT = 3
 """Of stored indexes: another number where `Index` means something else."""
+DIGEST_BYTES = 16
+"""Of stored indexes: one whose content does not fit is made anew."""
 MOST_NAMES = 2000
 """Distinct tags and values of the samples of one file."""
 
@@ -47,8 +49,13 @@ class FileState(NamedTuple):
     size: int
     modified: int
     changed: int
-    """When anything of it changed, its name included: nobody can set that."""
+    """When anything of it changed, its name and its links included: nobody can set that, save on Windows,
+    where it is when the file was made."""
     inode: int
+
+    def has_same_content(self, other: FileState) -> bool:
+        """Links and permissions may have changed."""
+        return self._replace(changed=0) == other._replace(changed=0)
 
 
 class Index(NamedTuple):
@@ -114,7 +121,7 @@ def state_of(path: Path) -> FileState:
 def unchanged(path: Path, state: FileState) -> Iterator[BinaryIO]:
     """The file, if it is in this state: a run may be scored again while its samples are looked at."""
     with open_file(path) as file:
-        if _state(file) != state:
+        if not _state(file).has_same_content(state):
             raise DataError(path, "was written again since its samples were listed. Load the run again.")
         yield file
 
@@ -132,13 +139,30 @@ def record_index(path: Path, state: FileState, headline: str) -> Index:
     key = hashlib.sha256(repr((FORMAT, str(path), state, headline)).encode()).hexdigest()
     stored = cache_dir() / "indexes" / key
     with contextlib.suppress(OSError, msgspec.DecodeError, ValueError, TypeError):  # none there, or damaged
-        return Index(*msgspec.msgpack.decode(stored.read_bytes(), ext_hook=_array))
+        return _unpacked(stored.read_bytes())
     index = _read(path, state, headline)
     with contextlib.suppress(OSError, StorageError, OverflowError):  # a full disk, say; a number of any size
-        write_whole(stored, msgspec.msgpack.encode(index, enc_hook=_extension))
+        write_whole(stored, _packed(index))
         for old in sorted(stored.parent.iterdir(), key=os.path.getmtime)[:-MOST_STORED]:
             old.unlink()
     return index
+
+
+def _packed(index: Index) -> bytes:
+    """An index as it is stored, after its digest."""
+    content = msgspec.msgpack.encode(index, enc_hook=_extension)
+    return _digest(content) + content
+
+
+def _unpacked(stored: bytes) -> Index:
+    digest, content = stored[:DIGEST_BYTES], stored[DIGEST_BYTES:]
+    if digest != _digest(content):
+        raise ValueError
+    return Index(*msgspec.msgpack.decode(content, ext_hook=_array))
+
+
+def _digest(content: bytes) -> bytes:
+    return hashlib.blake2b(content, digest_size=DIGEST_BYTES).digest()
 
 
 def _extension(column: NDArray[Any]) -> msgspec.msgpack.Ext:
