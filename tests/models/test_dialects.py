@@ -13,6 +13,7 @@ import sealegs as sl
 from dialects import PROVIDERS, Imitated, ProviderServer, chat, opened
 from models.hostile import one
 from sealegs.errors import CapabilityError, UsageError
+from sealegs.harness.gate import RequestGate
 from sealegs.models.openai.protocol import read_chat
 from sealegs.types import Generate, Sampling
 
@@ -38,11 +39,15 @@ def test_a_temperature_that_the_server_lowers_is_noted(imitated: Imitated) -> No
 
 def test_what_a_provider_does_not_have_is_refused_before_it_is_asked(imitated: Imitated) -> None:
     server = imitated("groq")
-    model = opened("groq")
+    model, gate = opened("groq"), RequestGate()
     assert model.capabilities == {"generate"}
+    model.count_with(gate, "model")
+    request = Generate(prompt="plain", sampling=Sampling())
+    gate.admit(request, wait=False)
     with pytest.raises(CapabilityError, match="Groq has no /completions"):
-        list(model.answer([Generate(prompt="plain", sampling=Sampling())]))
+        list(model.answer([request]))
     assert server.received == []
+    assert gate.requests == 0
 
 
 @pytest.mark.parametrize(

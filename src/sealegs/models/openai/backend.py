@@ -246,12 +246,14 @@ class OpenAI:
         self, client: Client, request: Generate | LogLikelihood | StringLikelihood
     ) -> Response:
         if isinstance(request, StringLikelihood):
+            client.return_try()
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
             return await loglikelihood(client, self._dialect, request)
         if not isinstance(request.prompt, str):
             return await self._answer_chat(client, request)
         if self._preset is not None and not self._preset.supports_all("completions"):
+            client.return_try()
             raise CapabilityError(
                 f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
                 f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
