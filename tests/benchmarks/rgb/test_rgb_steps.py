@@ -20,6 +20,7 @@ from sealegs.benchmarks.rgb.make.passages import (
     Passage,
     cut_text,
     false_version,
+    leans,
     length,
     may_be_same,
     repeats,
@@ -140,6 +141,37 @@ def test_a_passage_can_be_understood_alone(text: str, lang: Lang, expected: list
 
 
 @pytest.mark.parametrize(
+    ("sentence", "lang", "leaning"),
+    [
+        ("In the same year Colin Abbott sold the mill.", "en", True),
+        ("Two years later the mill burned.", "en", True),
+        ("Shortly afterwards, the mill burned.", "en", True),
+        ("By then the mill was dry.", "en", True),
+        ("At that time Abbott ran the mill.", "en", True),
+        ("The following spring Abbott sold the mill.", "en", True),
+        ("Colin Abbott, its engineer, replaced the engine.", "en", True),
+        ("In the spring of 1931 their engine was replaced.", "en", True),
+        ("Abbott replaced it in 1931.", "en", True),
+        ("Originally, it had four sails.", "en", True),
+        ("Shortly after 1904 the mill burned.", "en", False),
+        ("Two years of drought closed the mill.", "en", False),
+        ("The mill burned before Abbott sold it.", "en", False),
+        ("Pell Mill says it will close in 1931.", "en", False),
+        ("In 1931 Colin Abbott and his son sold the mill.", "en", False),
+        ("同年，孔凤仪出售了磨坊。", "zh", True),
+        ("两年后，磨坊被烧毁。", "zh", True),
+        ("当时，磨坊由孔凤仪主持。", "zh", True),
+        ("此后，磨坊一直停业。", "zh", True),
+        ("1904年后，磨坊一直停业。", "zh", False),
+    ],
+)
+def test_a_sentence_leans_on_the_time_or_the_thing_named_before_it(
+    sentence: str, lang: Lang, leaning: bool
+) -> None:
+    assert leans(sentence, lang) == leaning
+
+
+@pytest.mark.parametrize(
     ("text", "lang", "body"),
     [
         ("The ferry of Pell sails daily. As mentioned above, it is full. Tea is free.", "en",
@@ -187,8 +219,9 @@ def test_no_sentence_of_a_passage_speaks_of_what_is_outside_it(text: str, lang: 
          "## 1.0\n\n### Fixed\n\n- The bell of Pell is quiet now.", "en",
          ["Pell tool – 1.1 – Fixed: The bell of Pell rings again.",
           "Pell tool – 1.0 – Fixed: The bell of Pell is quiet now."]),
-        ("# Pell\n\nUna Bell steers it. The fares of 1904 are these:\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
-         "Ann Lee keeps the till.", "en", ["Pell: Una Bell steers it. Ann Lee keeps the till."]),
+        ("# Pell\n\nUna Bell steers Pell Ferry. The fares of 1904 are these:\n\n| a | b |\n|---|---|\n"
+         "| 1 | 2 |\n\nAnn Lee keeps the till.", "en",
+         ["Pell: Una Bell steers Pell Ferry. Ann Lee keeps the till."]),
         ("<html><body><div><a href='a'>Home</a> | <a href='b'>Shop</a></div><h1>Pell</h1>\n<p>Una Bell steers"
          "\nPell every day.</p><dl><dt>fare</dt><dd>A trip costs Ann Lee 7 crowns.</dd></dl></body></html>",
          "en", ["Pell: Una Bell steers Pell every day.", "Pell – fare: A trip costs Ann Lee 7 crowns."]),

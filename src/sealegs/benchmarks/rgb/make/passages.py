@@ -40,19 +40,35 @@ _SENTENCE_END = re.compile(
     r"(?:(?<=[.!?…])|(?<=[.!?…][\"”’)]))\s+(?![a-z])|(?<=[。！？])(?![”’」』）])|(?<=[。！？][”’」』）])"
 )
 
+_DATE = (
+    r"(?:(?:the|of|early|mid|late|later|spring|summer|autumn|winter|january|february|march|april|may|june|july|"
+    r"august|september|october|november|december|\d[\w-]*),? )"
+)
+"""A word of a date, which a pronoun cannot stand for."""
+_TIME = r"(?:moment|minute|hour|day|night|week|month|season|year|decade|generation|centur(?:y|ie))s?"
+_JOINS = (
+    r"(?:of|in|on|at|by|for|with|from|to|and|or|but|as|if|so|though|since|because|when|while|where|who|which|that|than|"
+    r"until|unless|after|before|once|then)"
+)
+"""Words behind which a pronoun may stand for a thing named before it in its sentence."""
 _LEANS: dict[Lang, re.Pattern[str]] = {
     "en": re.compile(
         r"[(\[]|[\"“‘'(]*(?:(?:(?:(?:as )?if|when|while|as|because|since|although|though|once|unless|until|"
         r"after|before|in|on|at|for|by|with|from|to|of|during|despite|under|without|among|like|"
-        r"unlike|\w+ of),? )?"
-        r"(?:he|she|it|they|his|hers?|him|its|their|theirs|them|this|that|these|those|such)|"
-        r"we|both|neither|here|however|but|and|or|so|then|thus|hence|therefore|also|moreover|furthermore|"
+        rf"unlike|\w+ly|today|now|soon|often|(?:every|each) \w+|\w+ of),? {_DATE}*)?"
+        r"(?:he|she|it|they|his|hers?|him|its|their|theirs|them|this|that|these|those|such|then|later|subsequent|"
+        r"the (?:former|latter|same|following|next|previous|above|others?|\w+ ones?))|"
+        rf"(?-i:[A-Z])[\w.’'-]*(?: (?-i:[A-Z])[\w.’'-]*)*, (?:its|his|her|their)|"
+        rf"(?:(?!{_JOINS}\b)[\w’'-]+ ){{1,5}}(?:it|them|him|her)(?=[.,;:!?]| {_JOINS}\b)|"
+        rf"(?:[\w-]+ ){{0,3}}{_TIME} (?:(?:later|earlier|afterwards?)(?! than)|(?:after|before|on)(?=,))|"
+        r"(?:shortly|soon|not long|immediately) (?:(?:after|before)(?=,)|afterwards?|thereafter)|"
+        r"thereafter|subsequently|at the time(?=,)|"
+        r"we|both|neither|here|however|but|and|or|so|thus|hence|therefore|also|moreover|furthermore|"
         r"besides|"
         r"instead|otherwise|nevertheless|nonetheless|still|yet|consequently|accordingly|likewise|similarly|"
-        r"meanwhile|afterwards|later|another|others?|for (?:example|instance|more|further|details)|e\.g|i\.e|"
+        r"meanwhile|afterwards?|another|others?|for (?:example|instance|more|further|details)|e\.g|i\.e|"
         r"note|even (?:so|then)|"
         r"(?:previously|formerly|finally|next|again|in addition|as a result|in contrast)(?=,)|"
-        r"the (?:former|latter|same|following|above|others?|\w+ ones?)|"
         r"(?:[^\W\d]+ ){1,4}(?:this|these|those)\b[^,.]*(?=,)|"
         r"[^,.]{1,60}, (?:this|these|those|such(?! as))|"
         r"[^.]{1,80}\b(?:this|these) (?:problem|issue|case|reason|way|method|situation)s?|"
@@ -63,7 +79,8 @@ _LEANS: dict[Lang, re.Pattern[str]] = {
     "zh": re.compile(
         r"[“‘（]*(?:[他她它]们?|其|该|此|这|那(?!曲|不勒斯|霸)|因此|因而|所以|但|然而|不过|于是|后来|随后|接[着著]|同时|"
         r"另外|而且|并且|或者|否则|同样|两者|前者|后者|以上|上述|如上|咱们|我们|本人|例如|比如|之[后前]|"
-        r"[为对由与在从如除]此|[在从对由][这那])"
+        r"[为对由与在从如除]此|[在从对由][这那]|同(?:年(?![级龄])|月|日(?!本))|[次翌][年月日]|第二[年天]|当[时年日天晚]|不久|事后|"
+        r"(?:[一二两三四五六七八九十百几数]{1,3}|\d{1,2})多?(?:年|个月|[天日周]|个?世纪)[之以]?[后前])"
     ),
 }
 """Beginnings of a sentence that speaks of what was said before it."""
@@ -144,8 +161,9 @@ def cut_text(text: str, lang: Lang) -> list[str]:
     """The passages of a document that can be understood by themselves.
 
     Each is of whole sentences of one section, as long as LONGEST allows, after the document's title and the
-    section's heading. A sentence that leans on the one before it ("Its engineer, ...") never begins one, and
-    what follows a sentence that is longer than a passage is left out as far as it leans.
+    section's heading. A sentence that leans on the one before it ("Its engineer, ...") never begins one,
+    unless its heading asks for it, and what follows a sentence that is longer than a passage is left out as
+    far as it leans.
     """
     title, sections = read_sections(text, lang)
     passages: list[str] = []
@@ -154,9 +172,11 @@ def cut_text(text: str, lang: Lang) -> list[str]:
             continue
         is_name = section.heading != title and not _LEANS[lang].match(section.heading)
         headings = [title, section.around, section.heading if is_name else ""]
+        asked = is_name and section.heading.endswith(("?", "？"))
+        paragraphs = [sentences(paragraph, lang) for paragraph in section.paragraphs]
         passages += [
             _headed(headings, body, lang)
-            for body in _pack([sentences(paragraph, lang) for paragraph in section.paragraphs], lang)
+            for body in _pack(paragraphs, lang, asked=asked)
             if length(body, lang) >= SHORTEST[lang] and (title or names_something(body, lang))
         ]
     return passages
@@ -169,14 +189,15 @@ def _headed(headings: Sequence[str], body: str, lang: Lang) -> str:
     return f"{joined}{colon}{GAP[lang] if joined else ''}{body}"
 
 
-def _pack(paragraphs: Sequence[Sequence[str]], lang: Lang) -> list[str]:
-    """The sentences of paragraphs in passages, each of which begins with one that stands by itself. What
-    follows a sentence that points outside is left out with it up to the end of its paragraph."""
+def _pack(paragraphs: Sequence[Sequence[str]], lang: Lang, *, asked: bool) -> list[str]:
+    """The sentences of paragraphs in passages, each of which begins with one that stands by itself, or that
+    leans on the question that its heading asks. What follows a sentence that points outside is left out with
+    it up to the end of its paragraph."""
     groups: list[str] = []  # a sentence that stands by itself, with those that lean on it
     whole = False
     for paragraph in paragraphs:
         for part in paragraph:
-            leaning = leans(part, lang)
+            leaning = leans(part, lang) and (bool(groups) or not asked)
             before = groups[-1] if whole and leaning else ""
             if points_outside(part, before, lang):
                 whole = False
