@@ -134,12 +134,12 @@ class RgbOptions(Struct, frozen=True, kw_only=True):
 
 
 STARTER_SHA256 = {
-    "en": "ff83ce3652751c13197c65ab0644ed52bdf9e3329fe0f6bb66ec4515a3efc1c4",
-    "en_int": "08cd2048a74ae66db72db5dabc44f4f9df65f4d6e4e6b452e9e9fba4ec875891",
-    "en_fact": "01e097522f7902dd3c92fab8630e50d94e3fad57005adedacb2c55ae9ca863c9",
-    "zh": "6a7063bb12fbce7d8ed4410efcf4d683fc185f2dc6effe64d24238f4aec74e39",
-    "zh_int": "c9d75e524c0538606bd476d3760a64032addf198cf14c8b15dfd57357513bc5f",
-    "zh_fact": "f8aae15bebd05ea891457b87311959a153f5568ebe5a7da5e42f6f18dd275a44",
+    "en": "b74a91ac7095148168e3fe90f4c2b886cfd674277b7cf11d1f28b6c8caa7cdd7",
+    "en_int": "157dae14109240939dff819ec8d578632b0f954d7b080b0d10a1bf347b27543c",
+    "en_fact": "0dc441e640a3d6928194359c680651afcf9fad3f8be393563aa1e72329beb7c1",
+    "zh": "facda71150f2845272bd9dafb54541d97c6a61ae70378506ff85b8fd459568cf",
+    "zh_int": "ab43b15b9fcaaf35712463eaf33909a1e50d6f2cadbfb893eb347c9e7eb8e2f6",
+    "zh_fact": "c12ee6fb6f97a02a7fefd02a0b263d38bad42b9122605c1d6b6261ba9d10ccf1",
 }
 
 
