@@ -90,7 +90,7 @@ def test_no_passage_is_overlong_and_nothing_but_a_short_rest_is_lost(lengths: li
             ["Pell: Una Bell steers the ferry daily.", "Pell – Fares: A trip costs Ann Lee 7 crowns."],
         ),
         (
-            "<h1>Pell</h1><p>Ann Lee built the mill in 1979 [2]</p>"
+            "<h1>Pell [1]</h1><p>Ann Lee built the mill in 1979 [2]</p>"
             "<p>The mill burned in 1980 (see [3, 4]).[^a]</p>",
             "en",
             ["Pell: Ann Lee built the mill in 1979. The mill burned in 1980."],

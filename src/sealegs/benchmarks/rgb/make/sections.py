@@ -128,10 +128,11 @@ _DEFINITION = re.compile(
 )
 """Of a footnote, with the lines below it, or of the address of a link."""
 _CITATION = r" ?\[(?:\^[^\]\[\s]+|\d{1,3}(?:[,–-] ?\d{1,3})*)\](?!\()"
-_CITED = re.compile(rf"(?<=[\w)”’])(?:{_CITATION})+(?=[ \t]*(?:\n[ \t]*\n|\n?\Z))")
+_CITED = re.compile(rf"^(?! {{0,3}}#)(.*[\w)”’])(?:{_CITATION})+(?=[ \t]*(?:\n[ \t]*\n|\n?\Z))", re.MULTILINE)
 """The end of a paragraph that has a citation in the place of its stop."""
 _NOTES = re.compile(
-    rf"{_CITATION}|^ {{0,3}}:::.*$|\[!\w+\]| ?\{{[#.:][^{{}}\n]*\}}$|(?<=[-*+] )\[[ xX]\] ", re.MULTILINE
+    rf"{_CITATION}|^ {{0,3}}(?::::|!!! ).*$|\[!\w+\]| ?\{{[#.:][^{{}}\n]*\}}$|(?<=[-*+.)] )\[[ xX]\] ",
+    re.MULTILINE,
 )
 """Citations, the marks of admonitions, attributes, and the boxes of tasks."""
 _EMPTY_NOTE = re.compile(r" ?[(（](?:see(?: also)?|cf\.|[参另]?见)[\s,;，；]*[)）]", re.IGNORECASE)
@@ -175,7 +176,7 @@ def read_sections(text: str, lang: Lang) -> Sections:
     if len(_ASKED.findall(text)) > 1:
         text = _ANSWERED.sub("\n", text)
     text = _COMMENT_LINES.sub("", _CODE.sub(f"\n\n{_REMOVED}\n\n", _FRONT_MATTER.sub("", text)))
-    text = _NOTES.sub("", _CITED.sub("." if lang == "en" else "。", _DEFINITION.sub("", text)))
+    text = _NOTES.sub("", _CITED.sub(r"\1." if lang == "en" else r"\1。", _DEFINITION.sub("", text)))
     sections = [Section("", "", [])]
     open_headings: list[tuple[int, str]] = []
     unfinished = False
