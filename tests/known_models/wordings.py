@@ -73,9 +73,9 @@ def other_form(part: str) -> str:
         ending = "th" if day in ("11", "12", "13") else {"1": "st", "2": "nd", "3": "rd"}.get(day[-1], "th")
         return f"{month} {day}{ending}, {year}"
     if score := re.fullmatch(r"(\d+)–(\d+)", part):
-        return f"{score[1]} to {score[2]}"
-    if length := re.fullmatch(r"(\d+\.\d+) metres", part):
-        return f"{length[1]} m"
+        return f"{number_words(int(score[1]))} to {number_words(int(score[2]))}"
+    if length := re.fullmatch(r"(\d+)\.(\d+) metres", part):
+        return f"{number_words(int(length[1]))} point {' '.join(_ONES[int(digit)] for digit in length[2])} m"
     if amount := re.fullmatch(r"([\d.]+) million crowns", part):
         return f"{round(float(amount[1]) * 1_000_000):,} crowns"
     if number := re.fullmatch(r"([\d,]+)( [a-z]+)?", part):

@@ -92,6 +92,9 @@ def test_a_surname_that_repeats_words_of_the_question_names_nobody(
         ("2-0", "It ended two-nil.", True),
         ("2-0", "It ended two goals to one.", False),
         ("2-0", "二比零获胜。", True),
+        ("1-0", "一比零获胜。", True),
+        ("32", "Thirty to two.", False),
+        ("7.2", "It is seven point two five.", False),
         ("$38,000-$45,000", "Between 38,000 and 45,000 dollars a year.", True),
         ("$38,000 to $45,000", "38,000–45,000 dollars", True),
         ("University of Szeged", "She went to the Univ. of Szeged.", True),
@@ -153,6 +156,31 @@ def test_an_answer_is_found_in_another_spelling_and_no_other_answer(
 
 
 @pytest.mark.parametrize(
+    ("reply", "named"),
+    [
+        ("It ended thirty-one to twenty-three.", True), ("Thirty-one points to 23.", True),
+        ("31 vs 23", True), ("31 vs. 23", True), ("31 versus 23", True), ("31 against 23", True),
+        ("31 points to 23", True), ("31 goals to 23", True), ("31:23", True), ("31 – 23", True),
+        ("三十一比二十三", True), ("31比23", True), ("31 to 23, minutes before the end", True),
+        ("23–31", False), ("twenty-three to thirty-one", False), ("23 vs 31", False),
+        ("二十三比三十一", False),
+        ("131 to 23", False), ("31 to 23.5", False), ("31 and 23", False), ("31 points, 23 fouls", False),
+        ("from 31 to 23 km", False), ("thirty-one to twenty-three metres", False), ("31 to 23 °C", False),
+        ("31 to 23 degrees", False), ("31比23公里", False), ("31 to 23%", False), ("31 to 23 million", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("score", ["31–23", "31-23", "31 to 23"])
+def test_a_score_is_found_however_it_is_joined_and_no_other_score_or_range(
+    score: str, reply: str, named: bool
+) -> None:
+    assert [match is not None for match in find_answer(reply, parts(score), "How did it end?")] == [named]
+
+
+def test_a_range_is_found_with_the_unit_that_the_question_asks_for() -> None:
+    assert find_answer("31 to 23 kilometres", parts("31–23"), "How many kilometres?") != [None]
+
+
+@pytest.mark.parametrize(
     "forms",
     [
         ["2024-03-05", "2024/3/5", "March 5, 2024", "Mar. 5 2024", "5 March 2024", "5th of March, 2024"],
@@ -162,6 +190,10 @@ def test_an_answer_is_found_in_another_spelling_and_no_other_answer(
         ["1,000", "1000", "one thousand", "a thousand", "一千", "1千", "１０００", "1000.0"],
         ["21", "twenty-one", "Twenty One", "二十一", "２１"],
         ["1,234,567", "one million two hundred and thirty-four thousand five hundred and sixty-seven"],
+        ["79.3 million", "seventy-nine point three million", "7930万", "七千九百三十万"],
+        ["7.25", "seven point two five", "七点二五"],
+        ["1.5", "The one point five"],
+        ["30–2", "30 2", "thirty–two"],
         ["170", "one hundred and seventy", "a hundred seventy", "一百七十"],
         ["10.4 billion", "$10.4bn", "$10.4B", "10,400 million", "104亿", "104 亿"],
         ["13,610,000", "1361万", "一千三百六十一万", "13.61 million"],

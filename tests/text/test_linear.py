@@ -79,6 +79,7 @@ FEW = [" ", "0", "1,000,", '{"a":', "a\n", "十百千万亿", "<think>", "not ",
 """The others are tried by `make full`."""
 MORE = [
     ".0", "{", '"', "\\u00", "A. ", "2024年", "</think>", "<|channel|>final", "\u0301", "《",
+    "one point two ", " to one",
     "one thousand and ", "January 1, ", "百分之", "I cannot ", "1.", "\u200d", "Silverton did not ", "&#x41;",
     "sk-abcdef", ", but ", "\ufdfa", "[", "so ", "1억 2천만 ",
 ]  # fmt: skip

@@ -228,6 +228,8 @@ class Target(NamedTuple):
     han: bool
     asked: frozenset[str] | None
     """The words of the question; None where it is not known."""
+    other_units: frozenset[str]
+    """Before which two numbers are no score: units that the question does not ask for."""
 
 
 @lru_cache(maxsize=4096)
@@ -235,13 +237,16 @@ def target(answer: str, query: str = "") -> Target:
     listed = words(plain(answer))
     joined = "".join(word.joined for word in listed)
     letters = re.sub(r"[\W\d_]", "", answer)
+    asked = frozenset(word.text for word in words(plain(query)))
+    is_score = len(listed) == 2 and all(word.number for word in listed)
     return Target(
         listed,
         joined,
         capitals=joined.isalpha() and len(joined) <= 2 and letters.isupper() and letters.isascii(),
         alone=joined in SPELLING.bare or bool(re.fullmatch(f"[{HAN}]", joined)),
         han=bool(re.search(f"[{HAN}]", joined)),
-        asked=frozenset(word.text for word in words(plain(query))) if query else None,
+        asked=asked if query else None,
+        other_units=frozenset(SPELLING.measures) - asked if is_score else frozenset(),
     )
 
 
@@ -276,6 +281,8 @@ def _counts(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
     if text[start].glued or (after and after.glued and not percent and after.text not in UNITS):
         return False
     if percent and text[end - 1].number:
+        return False
+    if after and after.text in sought.other_units and after.clause == text[end - 1].clause:
         return False
     if sought.capitals and not all(word.cased.isupper() for word in text[start:end]):
         return False

@@ -155,13 +155,16 @@ _UNITS, _TEENS, _TENS, _MONTHS = _NUMBERS.units, _NUMBERS.teens, _NUMBERS.tens, 
 _VALUES = (
     {word: value for value, word in enumerate(_UNITS + _TEENS)}
     | {word: 10 * value for value, word in enumerate(_TENS, 2)}
-    | {"a": 1}
+    | {"a": 1, "nil": 0}
 )
-_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{'|'.join(_UNITS[1:])}))?|{'|'.join(_TEENS + _UNITS)})"
+_ONES, _DIGIT_WORDS = "|".join(_UNITS[1:]), "|".join(_UNITS)
+_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{_ONES}))?|{'|'.join(_TEENS)}|{_DIGIT_WORDS}|nil)"
 _GROUP = rf"(?:(?:{_SMALL}|a)\s+hundred(?:\s+(?:and\s+)?{_SMALL})?|{_SMALL})\b"
 _BIG = r"(?:thousand|million|billion|trillion)\b"
 _SPELT = re.compile(
-    rf"\b(?:(?:{_GROUP}|a)\s+{_BIG}(?:,?\s+(?:and\s+)?(?={_GROUP}))?)+(?:{_GROUP})?|\b{_GROUP}", re.IGNORECASE
+    rf"(?:\b(?:(?:{_GROUP}|a)\s+{_BIG}(?:,?\s+(?:and\s+)?(?={_GROUP}))?)+(?:{_GROUP})?|\b{_GROUP})"
+    rf"(?: point(?:[\s-](?:{_DIGIT_WORDS})\b)+)?",
+    re.IGNORECASE,
 )
 _SCALED = re.compile(
     r"(?<!\d)(?P<figure>\d+(?:\.\d+)?)[\s-]?(?P<scale>hundred|thousand|million|billion|trillion|mn|bn)\b"
@@ -169,7 +172,8 @@ _SCALED = re.compile(
     r"|(?<![\w.,])(?P<short>\d+(?:\.\d+)?)(?P<capital>(?-i:[MB])\b|[mb](?= (?:euro|dollar|pound|yuan)))",
     re.IGNORECASE,
 )
-_NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, *_NUMBERS.scales))
+NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, "nil"))
+_SPELT_WORDS = NUMBER_WORDS | _NUMBERS.scales.keys()
 _LETTERS = re.compile("[a-z]+")
 _DIGIT, _HANGUL = re.compile(r"\d"), re.compile(f"[{HANGUL}]")
 _AFTER_ONE = re.compile(r" (?:of|who|that|which)\b")
@@ -200,9 +204,9 @@ def digits(text: str) -> str:
     for pattern in patterns:
         text = pattern.sub(_date, text)
     text = day_ranges(text)
-    text = _SCALED.sub(_scaled, text)
-    if not _NUMBER_WORDS.isdisjoint(_LETTERS.findall(_folded(text))):
+    if not _SPELT_WORDS.isdisjoint(_LETTERS.findall(_folded(text))):
         text = _SPELT.sub(_spelt, text)
+    text = _SCALED.sub(_scaled, text)
     return re.sub(r"(?<!\s)\s*\b(?:percent|per cent|pct)\b", "%", text, flags=re.IGNORECASE)
 
 
@@ -231,21 +235,23 @@ def _scaled(match: re.Match[str]) -> str:
 
 
 def _spelt(match: re.Match[str]) -> str:
-    """Twenty-one as 21. "One of them", "no one" and "the only one" count nothing and stay words."""
-    spelt = _folded(match[0])
+    """Twenty-one as 21, two point five as 2.5. "One of them", "no one" and "the only one" count nothing and
+    stay words."""
+    spelt, _, decimals = _folded(match[0]).partition(" point")
     before = match.string[max(0, match.start() - 12) : match.start()].lower().split()
     after = _AFTER_ONE.match(match.string, match.end())
-    if spelt == "one" and (after or (before and before[-1] in _NUMBERS.before_one)):
+    if spelt == "one" and not decimals and (after or (before and before[-1] in _NUMBERS.before_one)):
         return match[0]
     total = group = 0
-    for word in re.findall(r"[a-z]+", spelt):
+    for word in _LETTERS.findall(spelt):
         if word == "hundred":
             group *= 100
         elif word in _NUMBERS.scales:
             total, group = total + group * _NUMBERS.scales[word], 0
         elif word != "and":
             group += _VALUES[word]
-    return str(total + group)
+    point = "." if decimals else ""
+    return f"{total + group}{point}{''.join(str(_VALUES[word]) for word in _LETTERS.findall(decimals))}"
 
 
 def _han_number(match: re.Match[str]) -> str:

@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from sealegs.files.package_data import read_json
-from sealegs.text.answer_search.normalization import plain
+from sealegs.text.answer_search.normalization import NUMBER_WORDS, plain
 
 
 class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +32,8 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
     """What follows a first name by which a person is known: Rembrandt van Rijn."""
     prepositions: tuple[str, ...]
     """What may follow a number that is given without its unit."""
+    measures: tuple[str, ...]
+    """What makes two numbers a range, and no score: 31 to 23 km."""
     after_alone: tuple[str, ...]
     """What may be behind an answer of one Han character."""
     persons: tuple[str, ...]
@@ -39,9 +41,13 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 _FIGURE, _CURRENCY = "[\\d零一二两三四五六七八九十]", "[$€£¥]"
-_SCORED = r"(\d+|one|two|three|four|five|six|seven|eight|nine|ten|nil)"
-_GOALS = re.compile(rf"\b{_SCORED}(?: goals? to |[ -](?=nil\b)){_SCORED}\b", re.IGNORECASE)
-"""Three goals to one, two-nil."""
+_NUMBER = rf"(?:{_FIGURE}|\b(?:{'|'.join(sorted(NUMBER_WORDS))})\b)"
+_SCORE = re.compile(
+    rf"({_NUMBER})(?:(?: (?:goal|point|vote|game|set)s?)? (?:to|against|v(?:s|ersus)?\.?) |\s?比\s?)"
+    rf"(?={_CURRENCY}?{_NUMBER})",
+    re.IGNORECASE,
+)
+"""Three goals to one, 31 vs. 23, 三比零; and ranges, which are written alike."""
 _CODE = re.compile(r"\b(?:EUR|USD|GBP|CHF|CNY|RMB|JPY) ?(?=\d)")
 _HOURS = re.compile(r"(?<![\w.:/])(\d{1,3}) ?h(?: ?(\d\d?) ?m(?:in)?|([0-5]\d))(?![a-z\d])", re.IGNORECASE)
 """5h15 and 5 h 15 min."""
@@ -56,10 +62,9 @@ SPELLING = read_json(__package__, "spelling.json", type=Spelling)
 def simplified(text: str) -> str:
     """A text with its traditional characters as simplified ones, and units and scores in one spelling."""
     if not text.isascii():
-        text = simplified_characters(text).replace("比一", "比1")
-    text = _GOALS.sub(lambda match: f"{match[1]}-{match[2]}".lower().replace("nil", "0"), text)
+        text = re.sub(rf"一(?=比{_FIGURE})|(?<=比)一", "1", simplified_characters(text))
     text = _RANGE.sub(r"\1-", _CODE.sub("$", text))
-    text = re.sub(rf"(?<={_FIGURE})(?: to |\s?比\s?)(?={_CURRENCY}?{_FIGURE})", "-", text)
+    text = _SCORE.sub(r"\1–", text)
     text = re.sub(
         r"(?<![A-Za-z\d_.,])(\d+(?:\.\d+)?)k(?![A-Za-z\d_])", r"\1 thousand ", text, flags=re.IGNORECASE
     )
