@@ -31,6 +31,13 @@ from sealegs.benchmarks.rgb.check.wording import (
 
 WHOLE_QUESTION, HALF_QUESTION = 0.7, 0.35
 """Shares of the question's words that a clause repeats: from which it answers, and with which it may."""
+VALUE = "(?:[GKM](?:x?[GKM])*|#{1,4}w{0,2})"
+VALUE_AT_LAST = re.compile(
+    f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|(?:d#?m*c|o#?m*d?c?)[Bxm]*){VALUE}|[xm]*(?:[GKM](?:x?[GKM])*|###+)"
+)
+"""A last clause that is a value: "it says 1998", "so Ada Lock", "document 3 gives 4.5 million"."""
+TOLD_IN_HAN = re.compile("[bxm]*[Po]?#?d?c[xm]*B[^nlvd]{1,12}")
+"""The same: 第三篇写的是苍桥营造."""
 MANY = 40
 """Words by which the script of a reply is told."""
 SHORT_REPLY, SHORT_REMARK = 5, 2
@@ -285,7 +292,7 @@ class _ReplyClauses:
         if (
             self.yes_or_no
             or re.search(f"{values}|[eyXuT]", everything)
-            or any(map(self._may_answer, range(len(self.letters))))
+            or any(self._may_answer(n) or self._answers(n, 0) for n in range(len(self.letters)))
         ):
             return None
         for number, clause in enumerate(self.clauses):
@@ -327,6 +334,12 @@ class _ReplyClauses:
             return len(self.letters) > 1
         if not self._has_value(number):
             return False
+        if first < number == len(self.letters) - 1 and (
+            (TOLD_IN_HAN if self.word == 2 else VALUE_AT_LAST).fullmatch(letters)
+            or VALUE_AT_LAST.fullmatch(letters)
+            or self._is_announced(number)
+        ):
+            return True
         if re.search("u[^n]*(?:[GKM#]|[BQh]w)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
@@ -335,6 +348,17 @@ class _ReplyClauses:
             return True
         whole = self.clauses[number].repeats >= WHOLE_QUESTION
         return whole and "d" not in letters and bool(re.search("[GKM#]", letters))
+
+    def _is_announced(self, number: int) -> bool:
+        """Whether a clause is what the one before announces: "Then I spotted it: 82,385", 第三篇写了：苍桥营造."""
+        if not number or ends_sentence(self.clauses, number - 1):
+            return False
+        han = self.word == 2
+        announced = re.fullmatch(
+            "d#|[^nlv]*[ck]m*" if han else "d#|[^nlv]*[ckjwmM]", self.letters[number - 1]
+        )
+        value = "B?[wQkfmHx]{2,12}|B?#+w?" if han else "[xm]*#{1,2}w{0,2}"
+        return bool(announced) and bool(re.fullmatch(value, self.letters[number]))
 
     def _concludes(self, number: int) -> bool:
         """Whether a clause is the answer that a reply concludes with: "So the answer is: Rome"."""
