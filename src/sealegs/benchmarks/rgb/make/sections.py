@@ -62,8 +62,8 @@ _MENU_ITEM = re.compile(
     re.IGNORECASE,
 )
 """A block that is nothing but links, or a paragraph that is nothing but code."""
-_BANNER = re.compile(r"\A.*?(?=<h1\b)", re.DOTALL | re.IGNORECASE)
-"""What a page without marked content has before its heading."""
+_BANNER = re.compile(r"\A(?:(?!<h[1-6]\b|<p\b).)*(?=<h1\b)", re.DOTALL | re.IGNORECASE)
+"""What a page without marked content has before its heading, if there is no paragraph in it."""
 _CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
 """What a page is about, without its menus and key bindings."""
 _ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
@@ -234,7 +234,10 @@ def _without_tags(text: str, lang: Lang) -> tuple[str, str]:
         return "", _INLINE_TAG.sub("", text)
     titles, is_page = _TITLE_TAG.findall(text), bool(_PAGE.search(text))
     content = _CONTENT.search(text)
-    text = content[2] if content else _BANNER.sub("", text)
+    if content:
+        text = content[2]
+    elif is_page:
+        text = _BANNER.sub("", text)
     for pattern, left in ((_UNREAD, ""), (_EXAMPLE, _REMOVED), (_DATA_TABLE, _REMOVED), (_MENU_ITEM, "")):
         text = pattern.sub(f"\n\n{left}\n\n", text)
     text = _HEADING_TAG.sub(_hashed, text)
