@@ -88,8 +88,6 @@ def test_a_surname_that_repeats_words_of_the_question_names_nobody(
         ("2枚", "两枚奖牌。", True),
         ("3.4 million", "Around 3.4M people.", True),
         ("3.4 million", "It is 3.4 m long.", False),
-        ("1-0", "They won by one goal to nil.", True),
-        ("2-0", "It ended two-nil.", True),
         ("2-0", "It ended two goals to one.", False),
         ("2-0", "二比零获胜。", True),
         ("1-0", "一比零获胜。", True),

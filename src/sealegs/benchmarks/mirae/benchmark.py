@@ -52,7 +52,7 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "032703aa0d47e3d04f440f4f7afa5d63d18843542b39f7589b7f62d5c8bf9e11",
+    "en": "ddecdb51cc262662b7d05792106f335bdc83d5ba7e0f281b70b3eeada4bca848",
     "ko": "49defe00b0d23884658bea41432758e72301922df1ab2db5f2073593c42ffff1",
     "zh": "e7c281ff6d000d7f83b447355108f618904e683a2cddaf106bbfeda73c5cce8f",
 }

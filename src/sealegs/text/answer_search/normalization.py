@@ -155,10 +155,10 @@ _UNITS, _TEENS, _TENS, _MONTHS = _NUMBERS.units, _NUMBERS.teens, _NUMBERS.tens, 
 _VALUES = (
     {word: value for value, word in enumerate(_UNITS + _TEENS)}
     | {word: 10 * value for value, word in enumerate(_TENS, 2)}
-    | {"a": 1, "nil": 0}
+    | {"a": 1}
 )
 _ONES, _DIGIT_WORDS = "|".join(_UNITS[1:]), "|".join(_UNITS)
-_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{_ONES}))?|{'|'.join(_TEENS)}|{_DIGIT_WORDS}|nil)"
+_SMALL = rf"(?:(?:{'|'.join(_TENS)})(?:[\s-](?:{_ONES}))?|{'|'.join(_TEENS)}|{_DIGIT_WORDS})"
 _GROUP = rf"(?:(?:{_SMALL}|a)\s+hundred(?:\s+(?:and\s+)?{_SMALL})?|{_SMALL})\b"
 _BIG = r"(?:thousand|million|billion|trillion)\b"
 _SPELT = re.compile(
@@ -172,7 +172,7 @@ _SCALED = re.compile(
     r"|(?<![\w.,])(?P<short>\d+(?:\.\d+)?)(?P<capital>(?-i:[MB])\b|[mb](?= (?:euro|dollar|pound|yuan)))",
     re.IGNORECASE,
 )
-NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS, "nil"))
+NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS))
 _SPELT_WORDS = NUMBER_WORDS | _NUMBERS.scales.keys()
 _LETTERS = re.compile("[a-z]+")
 _DIGIT, _HANGUL = re.compile(r"\d"), re.compile(f"[{HANGUL}]")

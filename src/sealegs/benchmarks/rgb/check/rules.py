@@ -350,7 +350,7 @@ class _ReplyClauses:
         return whole and "d" not in letters and bool(re.search("[GKM#]", letters))
 
     def _is_announced(self, number: int) -> bool:
-        """Whether a clause is what the one before announces: "Then I spotted it: 82,385", 第三篇写了：苍桥营造."""
+        """Whether a clause is what the one before announces: "I spotted it: 82,385", 第三篇写了：苍桥."""
         if not number or ends_sentence(self.clauses, number - 1):
             return False
         han = self.word == 2
