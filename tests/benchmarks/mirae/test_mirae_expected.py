@@ -178,6 +178,15 @@ def test_an_empty_expected_answer_is_refused_with_its_line(tmp_path: Path, answe
         read_questions(path, "en")
 
 
+def test_a_no_somewhere_is_no_answer_where_the_text_says_neither() -> None:
+    expected = (("no", "not equal", "4% lower"),)
+    question = "Are the two prices equal?"
+    assert given_words("There is no simple answer to that.", expected, question) is None
+    assert given_words("They are not equal.", expected, question) == ["not equal"]
+    assert given_words("No, they differ.", expected, question) == ["no"]
+    assert given_words("There is no difference.", (("no",),), question) is None
+
+
 # What a person reads
 
 
@@ -185,5 +194,8 @@ def test_the_verdict_counts_prompts_that_are_right_every_time() -> None:
     texts = [["Paris."] * 4, ["Paris.", "Rome."] * 2, ["Rome."] * 4, ["Paris."] * 4]
     _, summary = summary_of([prompt(str(number), each) for number, each in enumerate(texts)])
     known, judged = present(Mirae.layout.remarks)(summary)
-    assert known == "Of 4 prompts whose answer is known, 50% got it every time, 25% sometimes and 25% never."
+    assert (
+        known
+        == "Of 4 prompts whose answer is known, 50% were given it every time, 25% sometimes and 25% never."
+    )
     assert judged.startswith("Contradictions between answers were not looked for")

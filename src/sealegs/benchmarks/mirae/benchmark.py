@@ -52,9 +52,9 @@ from sealegs.types import (
 )
 
 STARTER_SHA256 = {
-    "en": "ddecdb51cc262662b7d05792106f335bdc83d5ba7e0f281b70b3eeada4bca848",
-    "ko": "49defe00b0d23884658bea41432758e72301922df1ab2db5f2073593c42ffff1",
-    "zh": "e7c281ff6d000d7f83b447355108f618904e683a2cddaf106bbfeda73c5cce8f",
+    "en": "e61c366036fbc92d9a89a78106b89d4d34d5eeefec743afa6cfcbf7db1ef98b3",
+    "ko": "ddd9e24fff2e1bcad60c847a2b6716d0a12a31f0cfd3fd60e5212dd0ddab4683",
+    "zh": "a5966eb9530f28d0784698a28aefb4ab8fdb54511cb8012f50a4ccbfb19f3d86",
 }
 
 

@@ -21,22 +21,23 @@ MIN_ANSWERS = 2
 def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
     """The words by which a text gives each part of the expected answer; None unless it gives all of them.
 
-    Where yes or no is expected, what the text says to the question decides: the words of an alternative count
-    only where it says neither.
+    Where yes or no is expected, what the text says to the question decides. Where it says neither, the words
+    of the other alternatives count: most texts have a "no" somewhere.
     """
     visible, _, closed = split_reasoning(text)
     if not closed:
         return None
     listed = text_words(visible)
     words = []
-    for part, match in zip(expected, stated_answer(visible, expected, question), strict=True):
+    named = tuple(tuple(each for each in part if polarity(each) is None) or part for part in expected)
+    for part, match in zip(expected, stated_answer(visible, named, question), strict=True):
         sides = {side for alternative in part if (side := polarity(alternative)) is not None}
         said = yes_or_no(visible) if len(sides) == 1 else None
         if said is not None:
             if said not in sides:
                 return None
             words.append("yes" if said else "no")
-        elif match is None:
+        elif match is None or None not in map(polarity, part):
             return None
         else:
             words.append(" ".join(word.cased for word in listed[match.start : match.end]))
