@@ -230,9 +230,7 @@ def _known_answers(summary: Summary) -> list[str]:
         return []
     every, sometimes, never = (number(figure.value or 0.0, "share") for figure in figures)
     prompts = f"{nouns(figures[0].n, 'prompts')} whose answer is known"
-    return [
-        f"Of {prompts}, {every} were answered with it every time, {sometimes} sometimes and {never} never."
-    ]
+    return [f"Of {prompts}, {every} were given it every time, {sometimes} sometimes and {never} never."]
 
 
 def _not_judged(summary: Summary) -> list[str]:
