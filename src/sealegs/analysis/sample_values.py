@@ -159,8 +159,8 @@ class RunValues:
 
     def fingerprints(self, rows: list[int]) -> list[Any]:
         """What some samples ask, made short. Read where the inputs of two runs are not the same bytes."""
-        unread = [row for row in rows if row not in self._fingerprints]
-        self._fingerprints.update(zip(unread, map(fingerprint, self.run.inputs(unread)), strict=True))
+        if unread := [row for row in rows if row not in self._fingerprints]:
+            self._fingerprints.update(zip(unread, map(fingerprint, self.run.inputs(unread)), strict=True))
         return [self._fingerprints[row] for row in rows]
 
     def figure(self, name: str) -> Figure | None:
