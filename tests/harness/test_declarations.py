@@ -10,6 +10,7 @@ import pytest
 from msgspec import Struct
 
 import sealegs as sl
+from models.hostile import Recorder
 from plugins import Rule, Words, install, write_words
 from sealegs.errors import UsageError
 from sealegs.harness.benchmark import make_score
@@ -97,6 +98,17 @@ def test_a_tag_is_a_text_or_a_whole_number(value: Any, data: Path, monkeypatch: 
     with pytest.raises(UsageError, match=f"sample 1: the tag 'options' is a {type(value).__name__}; a tag"):
         run(data)
     assert Rule.asked == []
+
+
+def test_a_tag_of_by_that_no_sample_has_is_named(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = Recorder()
+    monkeypatch.setattr(Shuffle, "metrics", [metric("lang", "leters", ("lang", "leters"))])
+    monkeypatch.setattr(Shuffle, "layout", layout())
+    assert run(data, notes).summary["same/lang=de"].n == 1
+    assert notes.notes == [
+        "No sample has the tag 'leters', which is in a metric's `by`. Did you mean 'letters'? "
+        "Tags of the samples: lang, letters."
+    ]
 
 
 def test_a_metric_is_broken_down_by_several_tags_together(

@@ -19,6 +19,7 @@ from sealegs.errors import BudgetReached, ModelUnreachable, RunConflict, Sealegs
 from sealegs.files.cache import distinct_slug, slug, storage_errors
 from sealegs.harness.benchmark import Benchmark, sample_type
 from sealegs.harness.control import controlled
+from sealegs.harness.declarations import absent_tags
 from sealegs.harness.dispatcher import TITLES, Dispatcher
 from sealegs.harness.folder import Run
 from sealegs.harness.folder.layout import STARTED, how_to_resume, is_unused, run_file
@@ -253,6 +254,8 @@ def execute(
             )
         journal.put_samples(setup.samples)
         folder.add_provenance(samples=len(setup.samples))
+        for text in absent_tags(setup.benchmark, setup.samples):
+            progress.note(text)
         dispatcher = Dispatcher(
             journal,
             identities(folder.spec),

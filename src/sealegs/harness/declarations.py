@@ -41,6 +41,19 @@ def check_layout(benchmark: Benchmark) -> None:
             )
 
 
+def absent_tags(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[str]:
+    """A sentence for each tag of a metric's `by` that no sample has: a typo, or it is not in this data."""
+    if not _has_default_summary(benchmark):
+        return
+    tags = dict.fromkeys(tag for sample in samples for tag in sample.tags)
+    for tag in dict.fromkeys(tag for metric in benchmark.metrics for names in metric.by for tag in names):
+        if tag not in tags:
+            yield (
+                f"No sample has the tag '{tag}', which is in a metric's `by`.{suggestion(tag, tags)} "
+                f"Tags of the samples: {', '.join(tags) or 'none'}."
+            )
+
+
 def _has_default_summary(benchmark: Benchmark) -> bool:
     """Whether `by` decides which figures there are."""
     return type(benchmark).summarise is Benchmark.summarise
