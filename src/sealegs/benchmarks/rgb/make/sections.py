@@ -7,7 +7,6 @@ broken lines go.
 
 from __future__ import annotations
 
-import html
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from sealegs.benchmarks.rgb.data import Lang
+from sealegs.benchmarks.rgb.make.markup import LINK, REMOVED, TERM, to_markdown, without_marks
 
 HEADING_LENGTH: dict[Lang, int] = {"en": 70, "zh": 24}
 """In characters: a longer line is a sentence."""
@@ -26,8 +26,8 @@ LONGEST_QUESTION = 4
 """Lines of a question that a FAQ marks by a Q; one that has a number only has fewer."""
 NARROW = 60
 """Characters in a line: narrower text breaks its lines anywhere, so a short one does not stand out."""
-TERM, UNMARKED = 7, 8
-"""The levels of headings that are the terms of definitions, and of those that no mark makes one."""
+UNMARKED = TERM + 1
+"""The level of headings that no mark makes one."""
 CODE_INDENT = 2
 """Blanks by which code is indented more than the text before it."""
 FEW_SYMBOLS, MANY_SYMBOLS = 0.06, 0.2
@@ -35,50 +35,6 @@ FEW_SYMBOLS, MANY_SYMBOLS = 0.06, 0.2
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n(?:---|\.\.\.)\n", re.DOTALL)
 _CODE = re.compile(r"^ {0,3}(```|~~~).*?^ {0,3}\1[^\n]*$", re.DOTALL | re.MULTILINE)
-_MAIL = re.compile(
-    r"\A\s*(?!Date[:：].*\n\s*\n)(?:\**(?:From|To|Cc|Bcc|Date|Sent|Subject|Reply-To|Message-ID|MIME-Version|Content-\w+|"
-    r"发件人|收件人|抄送|主题|日期|发送时间)[:：].*\n(?:[ \t]+\S.*\n)*)+",
-    re.IGNORECASE,
-)
-_SUBJECT = re.compile(r"^\**(?:Subject|主题)[:：]\**\s*(?:Re: )?(.+)", re.IGNORECASE | re.MULTILINE)
-_HTML = re.compile(
-    r"</?(?:html|body|p|div|h[1-6]|li|td|br|section|article|details|summary)\b[^>]*>", re.IGNORECASE
-)
-_PAGE = re.compile(r"<(?:!doctype|html|body)\b", re.IGNORECASE)
-"""Where lines break anywhere; in Markdown with some tags they do not."""
-_COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
-_UNREAD = re.compile(
-    r"<(script|style|head|nav|header|footer|aside|form|button)\b.*?</\1\s*>",
-    re.DOTALL | re.IGNORECASE,
-)
-_EXAMPLE = re.compile(r"<pre\b.*?</pre\s*>", re.DOTALL | re.IGNORECASE)
-_DATA_TABLE = re.compile(
-    r"<table\b[^>]*>(?:(?!</?table\b|<(?:li|h[1-6])\b).)*</table\s*>", re.DOTALL | re.IGNORECASE
-)
-"""One with headings, lists or further tables in it lays out a page."""
-_MENU_ITEM = re.compile(
-    r"<(li|p|div)\b[^>]*>\s*(?:<a\b[^>]*>[^<]*</a>[\s|·•]*)+(?:</\1\s*>|(?=<[uo]l\b))|"
-    r"<p\b[^>]*>\s*<code\b[^>]*>[^<]*</code>\s*</p\s*>",
-    re.IGNORECASE,
-)
-"""A block that is nothing but links, or a paragraph that is nothing but code."""
-_BANNER = re.compile(r"\A(?:(?!<h[1-6]\b|<p\b).)*(?=<h1\b)", re.DOTALL | re.IGNORECASE)
-"""What a page without marked content has before its heading, if there is no paragraph in it."""
-_CONTENT = re.compile(r"<(main|article)\b[^>]*>(.*)</\1\s*>", re.DOTALL | re.IGNORECASE)
-"""What a page is about, without its menus and key bindings."""
-_ITEM_TAG = re.compile(r"<li\b[^>]*>\s*(?:<p\b[^>]*>)?", re.IGNORECASE)
-_TITLE_TAG = re.compile(r"<title\b[^>]*>(.*?)</title\s*>", re.DOTALL | re.IGNORECASE)
-_HEADING_TAG = re.compile(r"<(h[1-6]|dt)\b[^>]*>(.*?)</\1\s*>", re.DOTALL | re.IGNORECASE)
-_BLOCK_TAG = re.compile(
-    r"</?(?:p|div|li|ul|ol|br|section|article|body|html|table|tr|td|blockquote|details|summary)\b[^>]*>", re.I
-)
-_TAG = re.compile(r"<[/!]?[a-zA-Z][^<>]*>")
-_INLINE_TAG = re.compile(
-    r"(?<!`)</?(?:a|abbr|b|center|cite|code|del|em|font|i|img|ins|kbd|mark|s|small|span|strong|su[bp]|u)"
-    r"(?: [^<>]*)?/?>",
-    re.IGNORECASE,
-)
-"""In a text that has no other tags, where <name> may be no tag."""
 _PAGE_NUMBER = re.compile(
     r"[-–—\s]*(?:(?:page|p\.|第)\s*\d{1,4}|\d{1,3}|[ivxl]{1,6})\s*(?:页|(?:of|/)\s*\d{1,4})?[-–—\s]*", re.I
 )
@@ -90,8 +46,6 @@ _BOLD_LINE = re.compile(
     r"(?:\A|(?<=\n\n)|(?<=[.!?:。！？：|]\n)) {0,3}(\*{1,3}|_{1,3})(?=\w)([^*_\n]+)\1([:：]?)[ \t]*$",
     re.MULTILINE,
 )
-_OUTLINE = re.compile(r"(?<=\n\n)(\*{1,4}) (?=[^\n]+(?:\n\n|\Z))")
-"""Stars of headings in Emacs's outlines, which have two of them somewhere."""
 _UNDERLINE = re.compile(r" {0,3}(?:=+|-{3,})\s*")
 _RULE = re.compile(r"\s*(?:[-*_=]\s*){3,}")
 _TABLE_ROW = re.compile(
@@ -99,12 +53,8 @@ _TABLE_ROW = re.compile(
     r".*\S(?: {2,}[-+\d.,%]+){2,}\s*|.*\S {3,}\S.* {3,}\S.*"
 )
 _DIRECTIVE = re.compile(r"\s*(?:\.\. .*::.*|:[\w-]+:\s.*)")
-_MANUAL_NAME = re.compile(r"\A\s*(?:\S+\(\d\w*\).*\n\s*)?NAME\n+ +(\S.*)\n")
-"""How a page of a manual begins: with its number, which says nothing, and what it is about."""
 _COMMENT_LINES = re.compile(r"^(#{1,6}) .*(?:\n\1 .*)+$", re.MULTILINE)
 """Headings of one level do not follow each other line by line: these are comments of code."""
-_INDENTED = re.compile(r"^[ \t].*", re.MULTILINE)
-"""Pages of a manual have tabs for blanks; only lines that begin at the margin may be rows of cells."""
 _BULLET = re.compile(r"\A\s*(?:[-*+•·]|\d{1,2}[.)])\s+")
 _QUOTE = re.compile(r"\A\s*>\s?")
 _NUMBERED = re.compile(
@@ -113,14 +63,10 @@ _NUMBERED = re.compile(
 )
 _DECIMAL = re.compile(r"\s*\d{1,2}\.\d")
 _ASKED, _ANSWERED = (re.compile(rf"^ *{letter}\d*[.:)] +", re.MULTILINE) for letter in "QA")
-_REMOVED = "\x00"
-"""In the place of code and of tables with tags."""
 ANNOUNCEMENT = re.compile(
     r"(?:\A|(?<=[.!?])\s+(?![a-z])|(?<=[。！？]))(?:[^.!?。！？]|[.!?](?!\s)|[.!?](?=\s+[a-z]))*[:：]\Z"
 )
 """A last sentence that only announces what was left out, as code is."""
-_IMAGE = re.compile(r"!\[[^\]\[]*\]\([^)(]*\)")
-_LINK = re.compile(r"\[([^\]\[]+)\](?:\([^)(]*\)|\[[^\]\[]*\])")
 _DEFINITION = re.compile(
     r"^ {0,3}(?:\[\^[^\]\[\s]+\]:.*(?:\n(?![ \t]*(?:\[|$)).+)*|"
     r"\[[^\]\[\n]+\]:[ \t]*(?=\S*(?:[/#]|\.\w))\S+(?:[ \t]+[\"'(].*)?[ \t]*$)",
@@ -135,14 +81,6 @@ _NOTES = re.compile(
     re.MULTILINE,
 )
 """Citations, the marks of admonitions, attributes, and the boxes of tasks."""
-_EMPTY_NOTE = re.compile(r" ?[(（](?:see(?: also)?|cf\.|[参另]?见)[\s,;，；]*[)）]", re.IGNORECASE)
-_QUOTED = re.compile(r"(?<![^\s(\"“])`([^`']+)'(?!\w)")
-_EMPHASIS = re.compile(
-    r"(\*{2,3})(?=\S)(.{1,300}?)(?<=\S)\1|"
-    r"(?<![\w*\"'/.])(\*|_{1,3})(?=[\w\"“‘(《])([^*]{1,300}?)(?<=[\w.!?…,:\"”’)》])\3(?![\w*\"'/.])"
-)
-"""In pairs: a star that stands alone means something, as in "*.txt"."""
-_MARKS = re.compile(r"`+|~~|-\*-.*?-\*-")
 _ENDS_SENTENCE = re.compile(r"[.!?…。！？；;:：,，、][\"”’)」』）]*\Z")
 _ENDS_TEXT = re.compile(r"[.!?…。！？:：][\"”’)」』）]*\Z")
 _SENTENCE_INSIDE = re.compile(r"[.!?] +[\"“‘(]*[A-Z]|[。！？]\S")
@@ -166,16 +104,11 @@ class Sections(NamedTuple):
 
 def read_sections(text: str, lang: Lang) -> Sections:
     """The title of a document and its sections, in order; sections without any text are left out."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
-    text = _MAIL.sub(_subject, _INDENTED.sub(lambda line: line[0].expandtabs(), text))
-    title, text = _without_tags(text, lang)
-    text = _MANUAL_NAME.sub(r"# \1\n\n", text)
-    if re.search(r"^\*\* ", text, re.MULTILINE):
-        text = _OUTLINE.sub(lambda stars: f"{'#' * len(stars[1])} ", text)
+    title, text = to_markdown(text, lang)
     text = _BOLD_LINE.sub(lambda line: _bold_heading(line, lang), text)
     if len(_ASKED.findall(text)) > 1:
         text = _ANSWERED.sub("\n", text)
-    text = _COMMENT_LINES.sub("", _CODE.sub(f"\n\n{_REMOVED}\n\n", _FRONT_MATTER.sub("", text)))
+    text = _COMMENT_LINES.sub("", _CODE.sub(f"\n\n{REMOVED}\n\n", _FRONT_MATTER.sub("", text)))
     text = _NOTES.sub("", _CITED.sub(r"\1." if lang == "en" else r"\1。", _DEFINITION.sub("", text)))
     sections = [Section("", "", [])]
     open_headings: list[tuple[int, str]] = []
@@ -194,12 +127,12 @@ def read_sections(text: str, lang: Lang) -> Sections:
         if (questions > 1 and _asks(lines[0])) or _NUMBERED.match(lines[0]):
             begins = False
         if begins and (level or all(_is_short_heading(line, lang) for line in lines)):
-            title = ", ".join(map(_clean, lines)).rstrip(":：")
+            title = ", ".join(map(without_marks, lines)).rstrip(":：")
         elif not level:
             sections[-1].paragraphs.append(_paragraph(lines, lang))
-            unfinished = not _ENDS_SENTENCE.search(_clean(lines[-1]))
+            unfinished = not _ENDS_SENTENCE.search(without_marks(lines[-1]))
         else:
-            heading = _NUMBERED.sub("", _clean(" ".join(lines))).rstrip(".:：")
+            heading = _NUMBERED.sub("", without_marks(" ".join(lines))).rstrip(".:：")
             open_headings = [(outer, name) for outer, name in open_headings if outer < level]
             sections.append(Section(heading, open_headings[-1][1] if open_headings else "", []))
             open_headings.append((level, heading))
@@ -215,45 +148,10 @@ def read_sections(text: str, lang: Lang) -> Sections:
     )
 
 
-def _subject(headers: re.Match[str]) -> str:
-    """The subject of a mail as its title, in the place of its headers."""
-    subject = _SUBJECT.search(headers[0])
-    return f"# {subject[1]}\n\n" if subject else ""
-
-
 def _bold_heading(line: re.Match[str], lang: Lang) -> str:
     """A line that is only bold as a heading, unless it is a sentence."""
     heading = _NUMBERED.sub("", line[2]).rstrip(":：")
     return f"{'#' * TERM} {line[2]}\n" if _is_short_heading(heading, lang) else line[0]
-
-
-def _without_tags(text: str, lang: Lang) -> tuple[str, str]:
-    """The title that HTML names, and its text with headings as Markdown has them; other text as it is."""
-    text = _COMMENT.sub("", text)
-    if not _HTML.search(text):
-        return "", _INLINE_TAG.sub("", text)
-    titles, is_page = _TITLE_TAG.findall(text), bool(_PAGE.search(text))
-    content = _CONTENT.search(text)
-    if content:
-        text = content[2]
-    elif is_page:
-        text = _BANNER.sub("", text)
-    for pattern, left in ((_UNREAD, ""), (_EXAMPLE, _REMOVED), (_DATA_TABLE, _REMOVED), (_MENU_ITEM, "")):
-        text = pattern.sub(f"\n\n{left}\n\n", text)
-    text = _HEADING_TAG.sub(_hashed, text)
-    text = _BLOCK_TAG.sub("\n\n", _ITEM_TAG.sub("\n\n- ", text))
-    text = "\n".join(line.strip() for line in text.split("\n"))
-    if is_page:
-        text = re.sub(r"(?<!\n)\n(?!\n)", " " if lang == "en" else "", text)
-    if not titles or re.search(r"\n#{1,6} ", text):
-        return "", html.unescape(_TAG.sub("", text))
-    return html.unescape(_TAG.sub("", titles[0])).strip(), html.unescape(_TAG.sub("", text))
-
-
-def _hashed(heading: re.Match[str]) -> str:
-    """A tagged heading, or a term that is defined, as Markdown has it."""
-    level = int(heading[1][1]) if heading[1][1].isdigit() else TERM
-    return f"\n\n{'#' * level} {' '.join(heading[2].split())}\n\n"
 
 
 def _without_page_marks(text: str) -> str:
@@ -330,9 +228,9 @@ def _is_numbered_heading(lines: Sequence[str], lang: Lang) -> bool:
 
 def _is_code(lines: Sequence[str], margin: int) -> bool:
     """Whether a paragraph is code or a drawing: indented and not ending as text does, or full of symbols."""
-    if lines == [_REMOVED]:
+    if lines == [REMOVED]:
         return True
-    text = _ADDRESS.sub("", _LINK.sub(r"\1", "".join(lines)))
+    text = _ADDRESS.sub("", LINK.sub(r"\1", "".join(lines)))
     symbols = len(_SYMBOL.findall(text)) / max(1, len("".join(text.split())))
     if _indent(lines) < margin + CODE_INDENT:
         return symbols > MANY_SYMBOLS
@@ -409,13 +307,6 @@ def _paragraph(lines: Sequence[str], lang: Lang) -> str:
     text = "\n".join(line.strip() for line in lines)
     if lang == "en":
         text = re.sub(r"(?<=[a-z])[-\u2010\u00ad]\n(?=[a-z])", "", text)
-    text = _clean(text.replace("\n", " " if lang == "en" else ""))
+    text = without_marks(text.replace("\n", " " if lang == "en" else ""))
     stop = "." if lang == "en" else "。"
     return text if not text or _ENDS_SENTENCE.search(text) else f"{text}{stop}"
-
-
-def _clean(text: str) -> str:
-    """Without the marks of Markdown: what they emphasise or link stays."""
-    text = _QUOTED.sub(r"'\1'", _LINK.sub(r"\1", _IMAGE.sub("", text)))
-    text = _MARKS.sub("", _EMPHASIS.sub(lambda match: match[2] or match[4], _EMPTY_NOTE.sub("", text)))
-    return " ".join(html.unescape(text).split())
