@@ -106,6 +106,17 @@ def test_a_run_that_failed_says_why_and_goes_on(questions: Path, tmp_path: Path)
         start_again(done)
 
 
+def test_a_resumed_run_names_its_report_as_the_run_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Loopback() as server:
+        ran = sealegs(*small_command("rgb", Path("runs/mine"), server, limit=1))
+        resumed = sealegs("resume", "runs/mine")
+    last = f"Report: {Path('runs/mine/report.html')}"
+    assert (ran.stdout.splitlines()[-1], resumed.stdout.splitlines()[-1]) == (last, last)
+
+
 def test_a_killed_run_of_a_terminal_is_resumed_elsewhere(
     questions: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -51,6 +51,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae", "--model", "org/model"), "Did you mean 'hf:org/model'?"),
         (("run", "mirae"), "`sealegs run mirae --model embedded`"),
         (("run", "mirae"), "`sealegs list models`"),
+        (("app", "results"), "the folder of runs is an option: sealegs app --runs results"),
         (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder."),
         (("doctor", "--base-url", "http://127.0.0.1:9/v1"), "go with --model SPEC"),
         (("run", "mirae", "--model", "openai:gpt-4o"), "OPENAI_API_KEY"),

@@ -12,7 +12,8 @@ import pytest
 from sealegs.errors import UsageError
 from sealegs.files import lock
 from sealegs.harness.control import clear_control, controlled, read_progress, stop
-from sealegs.harness.progress import Progress
+from sealegs.harness.progress import LOADING, Progress
+from sealegs.report.terminal.progress import Watcher
 from sealegs.types import Response
 from stored import store_run
 from suites import until
@@ -33,6 +34,26 @@ def test_how_far_a_run_is_can_be_read_while_it_is_written(tmp_path: Path) -> Non
         assert (progress.phase, progress.total, progress.failed, progress.usd) == ("asking", 9, 1, 0.5)
         assert progress.rate > 0
     assert read_progress(tmp_path) is None
+
+
+def test_the_rate_counts_from_when_the_model_was_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seconds = 0.0
+    monkeypatch.setattr("sealegs.harness.progress.monotonic", lambda: seconds)
+    with lock.writing(tmp_path), controlled(tmp_path, Watcher(plain_seconds=0.0)) as watcher:
+        watcher.phase("asking", total=100, done=0)
+        watcher.waiting(LOADING)
+        seconds = 90.0
+        watcher.loaded()
+        seconds = 100.0
+        for _ in range(20):
+            watcher.answered(Response(status="ok"), usd=0.0)
+        until(lambda: (progress := read_progress(tmp_path)) and progress.done == 20)
+        progress = read_progress(tmp_path)
+    assert progress is not None
+    assert (progress.rate, progress.seconds_left, progress.waiting) == (2.0, 40.0, "")
+    assert capsys.readouterr().err.splitlines()[-1] == "asking: 20 of 100, 2.0/s, 40 s left"
 
 
 def test_a_stop_interrupts_and_is_renamed(tmp_path: Path) -> None:

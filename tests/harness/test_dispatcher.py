@@ -18,6 +18,7 @@ from aiohttp import web
 
 import sealegs as sl
 from loopback import Loopback
+from models.hostile import Recorder
 from runs import run_small
 from scripted import Scripted
 from sealegs.errors import BudgetReached, DataError, ModelUnreachable, StorageError, UsageError
@@ -101,6 +102,19 @@ def stored(path: Path, model: Any, count: int) -> int:
             progress=Progress(),
         )
         return count - dispatcher.count_missing("model", [ask(number) for number in range(count)])
+
+
+def test_it_says_how_many_requests_are_equal(tmp_path: Path) -> None:
+    watcher = Recorder()
+    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
+        model = PlugIn()
+        dispatcher = Dispatcher(
+            journal, {"model": model.identity()}, opener=lambda role: model, gate=RequestGate(),
+            progress=watcher,
+        )  # fmt: skip
+        for numbers in ([0, 1, 2, 1, 1], [3, 4]):
+            dispatcher.ask("model", lambda numbers=numbers: map(ask, numbers))  # type: ignore[misc]
+    assert watcher.notes == ["asking: 3 of 5 requests differ; equal ones are asked once"]
 
 
 def test_a_model_may_answer_with_an_equal_copy(tmp_path: Path) -> None:

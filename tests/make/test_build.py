@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -145,8 +146,12 @@ def test_a_check_counts_requests_as_a_run_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("benchmark", ["mirae", "rgb", "miron", "multiview"])
-def test_what_is_built_is_valid(benchmark: str, tmp_path: Path) -> None:
+def test_what_is_built_is_valid_and_names_the_next_command(benchmark: str, tmp_path: Path) -> None:
     small: dict[str, Any] = {"rgb": {"size": 4}, "miron": {"per_category": 2}}.get(benchmark, {})
-    build(benchmark, tmp_path / "made", seed=3, **small)
+    options = [word for name, value in small.items() for word in (f"--{name.replace('_', '-')}", value)]
+    built = sealegs("build", benchmark, "--seed", 3, *options, "--out", tmp_path / "made")
     assert sealegs("build", benchmark, "--check", str(tmp_path / "made")).code == 0
+    next_command = shlex.split(built.stderr.splitlines()[-1])
+    assert next_command[:5] == ["sealegs", "run", benchmark, "--data", str(tmp_path / "made")]
+    assert sealegs(*next_command[1:]).code == 0
     assert sealegs("build", "miron", "--check", str(tmp_path / "made")).code == (benchmark != "miron")

@@ -62,6 +62,9 @@ class Recorder(Progress):
     def waiting(self, text: str) -> None:
         self.waits.append(text)
 
+    def loaded(self) -> None:
+        self.waits.append("loaded")
+
     def note(self, text: str) -> None:
         self.notes.append(text)
 

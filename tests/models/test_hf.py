@@ -48,8 +48,8 @@ def test_it_says_whether_it_reads_or_writes(folder: Path) -> None:
     model.watch(watcher)
     ask(model, say("Once upon a time", max_tokens=4))
     model.close()
-    loading, reading, *writing = watcher.waits
-    assert (loading, reading) == ("loading the model", "reading prompts: 4 tokens")
+    loading, loaded, reading, *writing = watcher.waits
+    assert (loading, loaded, reading) == ("loading the model", "loaded", "reading prompts: 4 tokens")
     assert writing[0] == "writing answers: 1 token"
 
 

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from models.hostile import Recorder
 from models.tiny import ask, change_tensors, drop_tensors
 from sealegs.errors import UsageError
+from sealegs.harness.progress import watch
 from sealegs.models.embedded import EmbeddedEmbedder, EmbeddedEmbedderOptions
 from sealegs.models.registry import load_model
 from sealegs.types import Embed
@@ -96,6 +98,15 @@ def test_a_text_without_tokens_fails_alone(copied: Path) -> None:
     assert (answered.status, failed.status) == ("ok", "error")
     assert "without tokens" in failed.reason
     model.close()
+
+
+def test_it_says_that_it_is_loaded(copied: Path) -> None:
+    model, watcher = load_model(f"sbert:{copied}", device="cpu"), Recorder()
+    watch(model, watcher)
+    ask(model, Embed(text="a boat"))
+    ask(model, Embed(text="an oar"))
+    model.close()
+    assert watcher.waits == ["loading the model", "loaded"]
 
 
 def test_an_embedder_with_a_layer_too_many_is_refused_by_name(copied: Path) -> None:

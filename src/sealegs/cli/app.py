@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.command(
     name="app",
+    context_settings={"allow_extra_args": True},
     epilog=examples(
         "sealegs app",
         "sealegs app --runs results --models ~/models --data data",
@@ -65,11 +67,14 @@ EXISTING = click.Path(exists=True, file_okay=False, path_type=Path)
     "--open/--no-open", "open_browser", default=None,
     help="Open a browser.  [default: on a terminal with a screen]",
 )  # fmt: skip
-def app_command(open_browser: bool | None, **settings: Any) -> None:
+@click.pass_context
+def app_command(ctx: click.Context, /, open_browser: bool | None, **settings: Any) -> None:
     """Open the web app: run, watch, explore, compare.
 
     It listens on this machine alone unless --host says otherwise, and sends nothing elsewhere.
     """
+    if ctx.args:
+        raise UsageError(f"the folder of runs is an option: sealegs app --runs {shlex.quote(ctx.args[0])}")
     from sealegs.app.server import AppServer, can_open_browser, serve
 
     opens = can_open_browser() if open_browser is None else open_browser

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -81,8 +82,10 @@ def check_and_show(name: str, path: Path) -> int:
 
 
 def build_and_show(name: str, **settings: Any) -> int:
-    """Build with the settings of `sealegs.build`, print what was written, and return the exit code."""
+    """Build with the settings of `sealegs.build`, print what was written and what to run next, and return the
+    exit code."""
     from sealegs import api
+    from sealegs.api.setup import data_problem
 
     paths, built = api.build(name, **settings)
     overview = built.overview()
@@ -92,7 +95,25 @@ def build_and_show(name: str, **settings: Any) -> int:
         say(path)
     for warning in overview.warnings:
         say_error(warning)
+    if not data_problem(name, settings["out"]):
+        say(
+            f"Next, what would be asked, and what would it cost?\n  {next_step(name, settings['out'])}",
+            err=True,
+        )
     return 1 if built.failures else 0
+
+
+def next_step(name: str, data: str | Path) -> str:
+    """The command that uses what was built, with the model of the demo: a person names their own in its
+    place."""
+    from sealegs.harness.registry import chosen_class
+
+    benchmark = chosen_class(name)
+    subject = benchmark.help.demo.get(benchmark.subjects.tag, "SPEC")
+    first = subject if isinstance(subject, str) else subject[0]
+    return shlex.join(
+        ["sealegs", "run", name, "--data", str(data), f"--{benchmark.subjects.tag}", first, "--dry-run"]
+    )
 
 
 @click.group(name="data", epilog=examples("sealegs data list", "sealegs data fetch mirae"))

@@ -27,7 +27,9 @@ def resume_command(ctx: click.Context, run: Path) -> None:
     from sealegs.cli.run import run_and_show, storing
     from sealegs.harness.control import assigned_folder, interrupt_on_stop_file
 
-    task, folder = resumable(run).task, run.resolve()
+    task = resumable(run).task
+    # Shown as it was typed, unless that leads elsewhere from the directory of the settings.
+    folder = run if Path(task.directory) == Path.cwd() else run.resolve()
     os.chdir(task.directory)
     assigned = assigned_folder()
     if assigned and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process

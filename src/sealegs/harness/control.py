@@ -13,7 +13,6 @@ import os
 import signal
 import stat
 import threading
-import time
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +25,7 @@ from sealegs.errors import DataError, StorageError, UsageError
 from sealegs.files import lock
 from sealegs.files.cache import write_whole
 from sealegs.harness.folder.layout import PROGRESS, STOP, STOPPED, run_file
-from sealegs.harness.progress import Progress
+from sealegs.harness.progress import Pace, Progress
 from sealegs.types import Response
 
 VARIABLE = "SEALEGS_CONTROL"
@@ -35,8 +34,6 @@ PARENT_VARIABLE = "SEALEGS_PARENT"
 """The number of the process without which this one ends; not set for one that goes on alone."""
 SECONDS = 0.5
 """Between two looks at the folder, and two writes to it."""
-FEW = 10
-"""The first answers say little of the time left: a model may have been loaded first."""
 
 
 class RunProgress(Struct, frozen=True, kw_only=True):
@@ -165,12 +162,11 @@ class _Controlled(Progress):
         self._progress = progress
         self._thread = threading.current_thread()
         self._state = RunProgress(started=datetime.now(UTC).isoformat(timespec="seconds"))
-        self._before = 0
-        self._begun = time.monotonic()
+        self._pace = Pace(0)
         self._written: RunProgress | None = None
 
     def phase(self, title: str, *, total: int, done: int) -> None:
-        self._before, self._begun = done, time.monotonic()
+        self._pace = Pace(done)
         self._state = replace(self._state, phase=title, total=total, done=done, waiting="")
         self._progress.phase(title, total=total, done=done)
 
@@ -178,6 +174,11 @@ class _Controlled(Progress):
         state, failed = self._state, response.status not in ("ok", "truncated")
         self._state = replace(state, done=state.done + 1, failed=state.failed + failed, usd=usd)
         self._progress.answered(response, usd=usd)
+
+    def loaded(self) -> None:
+        self._pace = Pace(self._state.done)
+        self._state = replace(self._state, waiting="")
+        self._progress.loaded()
 
     def waiting(self, text: str) -> None:
         self._state = replace(self._state, waiting=text)
@@ -196,9 +197,8 @@ class _Controlled(Progress):
         """Write how far it is, where that has changed, and look for `stop`."""
         if (state := self._state) is not self._written:
             self._written = state
-            new, seconds = state.done - self._before, max(time.monotonic() - self._begun, 1e-9)
-            left = seconds / new * (state.total - state.done) if new >= FEW else None
-            content = msgspec.json.encode(replace(state, rate=new / seconds, seconds_left=left))
+            rate, left = self._pace.rate(state.done), self._pace.seconds_left(state.done, state.total)
+            content = msgspec.json.encode(replace(state, rate=rate, seconds_left=left))
             with contextlib.suppress(StorageError):  # a full disk is reported by what the run itself writes
                 write_whole(self._folder / PROGRESS, content)
         if _take_stop(self._folder):

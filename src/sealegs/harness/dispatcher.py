@@ -106,7 +106,11 @@ class Dispatcher:
 
         Of a role that may not be asked, what failed before stays as it is; what was never asked is refused.
         """
-        self._ask(role, requests, self.keys(role, requests()))
+        keys = self.keys(role, requests())
+        if (different := len(set(keys))) < len(keys):
+            words = f"{different:,} of {len(keys):,} requests differ; equal ones are asked once"
+            self._progress.note(f"{self._title(role)}: {words}")
+        self._ask(role, requests, keys)
 
     def answer(self, requests: Sequence[Request]) -> list[Response]:
         """Have requests of any roles answered that are not yet; the answers in order."""

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from time import monotonic
 from typing import Protocol, runtime_checkable
 
 from sealegs.types import Response
+
+LOADING = "loading the model"
+"""What is waited for until `loaded`."""
+FEW = 10
+"""The first answers say little of the time left."""
 
 
 class Progress:
@@ -27,11 +33,30 @@ class Progress:
     def waiting(self, text: str) -> None:
         """What is waited for (batches, the tokens of a local model), and how far that is."""
 
+    def loaded(self) -> None:
+        """The model of this phase has been loaded: rate and time left count from here."""
+
     def note(self, text: str) -> None:
         """Something worth a line."""
 
     def finish(self) -> None:
         """The run is over, well or not."""
+
+
+class Pace:
+    """How fast the requests of a phase are answered, from its beginning or from when its model was loaded."""
+
+    def __init__(self, done: int) -> None:
+        self._before = done
+        self._began = monotonic()
+
+    def rate(self, done: int) -> float:
+        """Requests a second."""
+        return (done - self._before) / max(monotonic() - self._began, 1e-9)
+
+    def seconds_left(self, done: int, total: int) -> float | None:
+        """Until all are answered; None where too few were to tell."""
+        return (total - done) / self.rate(done) if done - self._before >= FEW else None
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 
 from sealegs.errors import CapabilityError
 from sealegs.files.cache import expanded
-from sealegs.harness.progress import Progress
+from sealegs.harness.progress import LOADING, Progress
 from sealegs.models.local import batching
 from sealegs.models.local.batching import Budget
 from sealegs.models.local.options import (
@@ -216,7 +216,7 @@ class HuggingFace:
             from sealegs.models.local.loading import load
 
             options = self._options
-            self._progress.waiting("loading the model")
+            self._progress.waiting(LOADING)
             self._loaded = causal = load(
                 self._spec,
                 self._weights(),
@@ -225,6 +225,7 @@ class HuggingFace:
                 trust_remote_code=options.trust_remote_code,
             )
             causal.top_p, causal.top_k = options.top_p, options.top_k
+            self._progress.loaded()
             causal.report_to(self._progress.waiting)
             kind = causal.device.type
             self._notes = precision_notes(causal.model.dtype)

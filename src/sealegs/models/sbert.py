@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 from msgspec import Struct
 
 from sealegs.errors import CapabilityError
+from sealegs.harness.progress import LOADING, Progress
 from sealegs.models.local import batching
 from sealegs.models.local.cross_encoder import CrossEncoder
 from sealegs.models.local.embedder import Embedder, SentenceTransformerOptions
@@ -36,6 +37,11 @@ class SentenceTransformer:
         self._located: Weights | None = None
         self._embedder: Embedder | None = None
         self._pair_model: CrossEncoder | None = None
+        self._progress = Progress()
+
+    def watch(self, progress: Progress) -> None:
+        """Say when the model is being loaded."""
+        self._progress = progress
 
     def identity(self) -> dict[str, Any]:
         return {**chosen_options(self._options), **self._weights().identity(), "spec": self._spec}
@@ -86,11 +92,17 @@ class SentenceTransformer:
             yield from ((request, response) for request in by_text[text.text])
 
     def _loaded_embedder(self) -> Embedder:
-        self._embedder = self._embedder or Embedder(self._spec, self._weights(), self._options)
+        if self._embedder is None:
+            self._progress.waiting(LOADING)
+            self._embedder = Embedder(self._spec, self._weights(), self._options)
+            self._progress.loaded()
         return self._embedder
 
     def _loaded_pair_model(self) -> CrossEncoder:
-        self._pair_model = self._pair_model or CrossEncoder(self._spec, self._weights(), self._options)
+        if self._pair_model is None:
+            self._progress.waiting(LOADING)
+            self._pair_model = CrossEncoder(self._spec, self._weights(), self._options)
+            self._progress.loaded()
         return self._pair_model
 
     def notes(self) -> list[str]:

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from typing import Any
 
-from sealegs.harness.progress import Progress
+from sealegs.harness.progress import Pace, Progress
 from sealegs.page.format import escape_controls, nouns, rate
 from sealegs.types import Response
 
@@ -19,8 +19,6 @@ WIDTH = 100
 """Characters of a line in a notebook that is written over."""
 KINDS = 3
 LONGEST_KIND = 40
-FEW = 10
-"""The first answers say little of the time left: a model may have been loaded first."""
 
 
 def watcher(progress: Progress | bool | None) -> Progress:
@@ -57,9 +55,9 @@ class _CountingProgress(Progress):
     def _begin(self, title: str, *, total: int, done: int) -> None:
         # A model's address is no part of what is being done: `judge:llamacpp:?base_url=…`.
         self._title = title.partition("?")[0].rstrip(":")
-        self._total, self._done, self._before = total, done, done
-        self._start = time.monotonic()
-        self._next = self._start + self.seconds
+        self._total, self._done = total, done
+        self._pace = Pace(done)
+        self._next = time.monotonic() + self.seconds
         self._tokens = self._retrying = 0
         self._waiting = ""
         self._usd = 0.0
@@ -81,6 +79,11 @@ class _CountingProgress(Progress):
         self._retrying = count
         self._update()
 
+    def loaded(self) -> None:
+        """The rate counts from here."""
+        self._pace = Pace(self._done)
+        self._waiting = ""
+
     def waiting(self, text: str) -> None:
         """What is waited for, and how far that is."""
         self._waiting = text
@@ -96,15 +99,14 @@ class _CountingProgress(Progress):
 
     def _line(self) -> str:
         """`asking: 20 of 100, 4.0/s, 20 s left`, with the time left once enough was answered."""
-        new, left = self._done - self._before, self._total - self._done
+        left = self._pace.seconds_left(self._done, self._total)
         parts = [f"{self._title}: {self._done:,} of {self._total:,}", self._counts()]
-        if new >= FEW and left:
-            parts.append(f"{(time.monotonic() - self._start) / new * left:,.0f} s left")
+        if left:
+            parts.append(f"{left:,.0f} s left")
         return ", ".join(filter(None, parts))
 
     def _counts(self) -> str:
-        per_second = (self._done - self._before) / max(time.monotonic() - self._start, 1e-9)
-        parts = list(filter(None, [rate(per_second)]))
+        parts = list(filter(None, [rate(self._pace.rate(self._done))]))
         parts += [f"{self._tokens:,} tokens"] if self._tokens else []
         parts += [f"${self._usd:.2f}"] if self._usd else []
         parts += [f"{count:,} {kind[:LONGEST_KIND]}" for kind, count in self._failures.most_common(KINDS)]
