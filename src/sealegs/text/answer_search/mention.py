@@ -17,8 +17,9 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, TypeAlias
 
+from sealegs.text.answer_search.equivalents import spellings
 from sealegs.text.answer_search.korean import is_noun_ending
-from sealegs.text.answer_search.normalization import HAN, Word, plain, spellings, words
+from sealegs.text.answer_search.normalization import HAN, Word, plain, words
 from sealegs.text.answer_search.spelling import SPELLING, asks_for_person, simplified
 
 Answer: TypeAlias = tuple[tuple[str, ...], ...]

@@ -12,7 +12,8 @@ from functools import cache, lru_cache
 from msgspec import Struct
 
 from sealegs.files.package_data import read_json
-from sealegs.text.answer_search.normalization import NUMBER_WORDS, plain
+from sealegs.text.answer_search.normalization import plain
+from sealegs.text.answer_search.numbers import NUMBER_WORDS
 
 
 class Spelling(Struct, frozen=True, forbid_unknown_fields=True):

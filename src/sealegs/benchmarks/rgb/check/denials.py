@@ -33,6 +33,35 @@ def denied_clauses(listed: Sequence[Clause], tiers: Sequence[str]) -> dict[int, 
     }
 
 
+def another_answer(listed: Sequence[Clause], given: Sequence[int], *, han: bool) -> TokenSpan | None:
+    """Where a reply gives the false answer first or at last, and the right one only beside it."""
+    if not given:
+        return None
+    rows = [clause.letters for clause in listed]
+    doubt = re.compile("[neyXhtTbrua]")
+    for number, letters in enumerate(rows[: given[0]]):
+        between = "".join(rows[number : given[0] + 1])
+        if number == 0 and find("other_answer", letters) and not doubt.search(between):
+            return quote(listed[0], "other_answer")
+    beside = not any(listed[number].repeats for number in given)
+    valued = re.compile("[KM#w]" if han else "[KM#]")
+    for number, letters in enumerate(rows):
+        whole = ends_sentence(listed, number) or rows[number + 1][0] == "b"
+        other = "G" not in letters and valued.search(letters)
+        if beside and whole and other and find("another_in_its_place", letters):
+            return quote(listed[number], "another_in_its_place")
+    if beside and all(find("does_not", rows[number]) for number in given):
+        for number, letters in enumerate(rows):
+            if find("another_does", letters) and not re.search("[Gnd]", letters):
+                return quote(listed[number], "another_does")
+    for number in range(given[-1] + 1, len(rows)):
+        letters, before = rows[number], rows[number - 1]
+        labelled = re.fullmatch("[QHamVr][QHaxmVr]*", before) and not ends_sentence(listed, number - 1)
+        if find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
+            return quote(listed[number], "concludes_otherwise")
+    return None
+
+
 def is_about_the_answer(listed: Sequence[Clause], span: TokenSpan) -> bool:
     """Whether an error is only one of the right answer, which the reply denies, and none of the documents."""
     number = max(n for n, clause in enumerate(listed) if clause.start <= span.start)

@@ -1,0 +1,126 @@
+"""Which clauses of a reply give an answer, whatever else it declines."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sealegs.benchmarks.rgb.check.clauses import ends_sentence, find
+from sealegs.benchmarks.rgb.check.last_value import is_told_at_last
+from sealegs.benchmarks.rgb.check.remarks import WHOLE_QUESTION, Remarks
+
+HALF_QUESTION = 0.35
+"""The share of the question's words that a clause repeats from which it may answer."""
+
+
+class Answering:
+    """The clauses of a reply with the tiers by which they decline, and which of them answer."""
+
+    def __init__(self, remarks: Remarks, tiers: Sequence[str]) -> None:
+        self.remarks, self.tiers = remarks, tiers
+        self.clauses, self.letters = remarks.clauses, remarks.letters
+
+    def answers(self, number: int, first: int) -> bool:
+        """Whether a clause clearly gives some answer, in a reply that declines from the clause `first` on."""
+        letters = self.letters[number]
+        if self._is_taken(number) or "n" in letters:
+            return False
+        if number and re.fullmatch("[bxmgr]*u[xm]*", self.letters[number - 1]):
+            letters = f"u{letters}"  # "As far as I know, it is ..."
+        if self.concludes(number):
+            return True
+        alone = "w" not in letters or ends_sentence(self.clauses, 0)
+        if number == 0 and self._leads() and alone and not self.clauses[0].repeats:
+            return True
+        if number == 0 and re.fullmatch("w{1,4}", letters) and ends_sentence(self.clauses, 0):
+            return len(self.letters) > 1
+        if not self.remarks.has_value(number):
+            return False
+        if first < number and is_told_at_last(self.clauses, number, han=self.remarks.han):
+            return True
+        if re.search("u[^n]*(?:[GKM#]|[BQh]w)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
+            return True
+        if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
+            return True
+        if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
+            return True
+        whole = self.clauses[number].repeats >= WHOLE_QUESTION
+        return whole and "d" not in letters and bool(re.search("[GKM#]", letters))
+
+    def concludes(self, number: int) -> bool:
+        """Whether a clause is the answer that a reply concludes with: "So the answer is: Rome"."""
+        letters = self.letters[number]
+        if not re.search("[GKM#w]", letters) or re.search("[dqWp]", letters):
+            return False
+        if find("answer_is", letters):
+            return True
+        labelled = number and not ends_sentence(self.clauses, number - 1) and not self.tiers[number - 1]
+        return bool(labelled) and bool(find("answer_label", self.letters[number - 1]))
+
+    def _leads(self) -> bool:
+        """Whether a reply begins with an answer alone, not a label ("Status:") or the number of a list."""
+        letters = self.letters[0]
+        if not find("answer_alone", letters) or self.letters.count("#") > 1:
+            return False
+        label = letters == "M" and not ends_sentence(self.clauses, 0) and self.letters[1][0] not in "bg"
+        return not label or not self.tiers[1] or self.remarks.is_detail(1)
+
+    def may_answer(self, number: int) -> bool:
+        """Whether a clause gives some answer, in a reply that declines only what may be a detail."""
+        letters, repeats = self.letters[number], self.clauses[number].repeats
+        if self._is_taken(number):
+            return False
+        if self.concludes(number):
+            return True
+        if number == 0 and (self._leads() or re.fullmatch("w{1,6}", letters)):
+            return True
+        if "n" in letters or not self.remarks.has_value(number):
+            return False
+        if number == len(self.letters) - 1 and find("answer_at_last", letters):
+            return True
+        if find("concludes", letters):
+            return True
+        if "d" in letters and not re.match("[xmVS]*d[#mV]?[cx]", letters):
+            return False
+        whole = HALF_QUESTION if number == 0 and re.match("ww[^nd]*Q", letters) else WHOLE_QUESTION
+        if repeats >= whole:
+            return True
+        if number == 0 and find("answers_briefly", letters):
+            return True
+        first = number == 0 and re.match("[xmVS]*+[jQHJ]++[BcwxQ]*+[KGM#]", letters)
+        return bool(first) and (repeats >= HALF_QUESTION or letters[0] == "j")
+
+    def gives(self, number: int, declining: Sequence[int]) -> bool:
+        """Whether a clause with the right answer gives it, in a reply that declines as well."""
+        letters = self.letters[number]
+        if self.may_answer(number) or all(self._is_beside(n, number) for n in declining):
+            return True
+        if number > declining[-1]:
+            in_its_words = self.clauses[number].repeats >= HALF_QUESTION and not re.search("[cdnZN]", letters)
+            return in_its_words or any(
+                self.letters[n][0] in "bgru" for n in range(declining[-1] + 1, number + 1)
+            )
+        if number < declining[0] and not re.search("[cZN]", letters):
+            opposed = number + 1 == declining[0] and self.letters[number + 1][0] == "b"
+            return not opposed and bool(
+                re.search("[QHJja][^nd]*G|G[^nd]*[QHJj]", letters)
+                or (re.search("^[xmVB]*G[xw#]{0,2}$", letters) and not self._lists(number))
+            )
+        return False
+
+    def _is_beside(self, number: int, answer: int) -> bool:
+        """Whether a clause declines only more about what one before it has stated, with the answer: "She
+        moved to York, but they give no information about the move"."""
+        declined, stated = self.clauses[number], self.clauses[answer]
+        named = declined.asked and not re.search("[qaJH]", declined.letters)
+        return bool(
+            named and number > answer and declined.asked < stated.asked and self.tiers[number] != "refuses"
+        )
+
+    def _lists(self, number: int) -> bool:
+        """Whether a clause is one of a list in brackets or behind a colon: "(Ada Lock, Ben Moor)"."""
+        return number > 0 and not ends_sentence(self.clauses, number - 1)
+
+    def _is_taken(self, number: int) -> bool:
+        """Whether a clause declines, reports or names candidates, and so gives no answer."""
+        return bool(self.tiers[number] or self.remarks.is_report(number) or "N" in self.letters[number])

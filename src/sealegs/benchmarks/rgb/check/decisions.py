@@ -1,0 +1,198 @@
+"""What a reply does as a whole: decline, report an error, give the right answer or deny it.
+
+`rules.json` has the rules in tiers (`patterns` reads them), and every rule looks at one clause: it reports
+(`reports`), denies (`denials`), declines (`remarks`) or answers (`answering`). `decide` says how clauses
+count together. Each decision keeps the tokens that it was taken by.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sealegs.benchmarks.rgb.check.answering import Answering
+from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, clauses, ends_sentence, find, quote
+from sealegs.benchmarks.rgb.check.denials import (
+    another_answer,
+    denial,
+    denied_clauses,
+    is_about_the_answer,
+)
+from sealegs.benchmarks.rgb.check.remarks import Remarks
+from sealegs.benchmarks.rgb.check.reports import errors
+from sealegs.benchmarks.rgb.check.wording import HAN_WORD, ClassifiedReply, asks_about_error
+
+MANY = 40
+"""Words by which the script of a reply is told."""
+
+
+class Decisions(NamedTuple):
+    """What a reply does, and the tokens that decided it."""
+
+    rejected: TokenSpan | None
+    detected: TokenSpan | None
+    right: bool
+    """All parts of the right answer are in it, and it gives them as its answer."""
+    denied: TokenSpan | None
+    """Why an answer that is mentioned is not given."""
+
+
+def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
+    """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
+    han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
+    reply = _ReplyClauses(clauses(reading, query), query, han=han)
+    return reply.decide(mentioned=mentioned)
+
+
+class _ReplyClauses:
+    """The clauses of a reply, and what they do together."""
+
+    def __init__(self, listed: Sequence[Clause], query: str, *, han: bool) -> None:
+        self.clauses = listed
+        self.letters = [clause.letters for clause in listed]
+        reported = errors(listed, about_error=asks_about_error(query))
+        self.errors = [span for span in reported if not is_about_the_answer(listed, span)]
+        self.remarks = Remarks(listed, query, self.errors, han=han)
+        tiers = [self.remarks.tier(number) for number in range(len(listed))]
+        self.denied = denied_clauses(listed, tiers)
+        self.tiers = ["" if n in self.denied else tier for n, tier in enumerate(tiers)]
+        self.answering = Answering(self.remarks, self.tiers)
+
+    def decide(self, *, mentioned: bool) -> Decisions:
+        about_question = [n for n, tier in enumerate(self.tiers) if tier and not self.remarks.is_detail(n)]
+        answers = [n for n, letters in enumerate(self.letters) if "G" in letters]
+        given = [n for n in answers if n not in self.denied and not denial(self.clauses, n)]
+        denied = next(
+            (span for n in answers if (span := self.denied.get(n) or denial(self.clauses, n))), None
+        )
+        right = mentioned and (bool(given) or not answers)
+        if right and not self.errors and (span := another_answer(self.clauses, given, han=self.remarks.han)):
+            right, denied = False, span
+        declining: list[int] = []
+        if right:
+            clear = [
+                n
+                for n in about_question
+                if self.tiers[n] != "not_there" or find("not_in_them", self.letters[n])
+            ]
+            giving = [n for n in given if self.answering.gives(n, clear)] if clear else given
+            if (clear and answers and not giving) or (giving and self._refuses_at_last(clear, giving)):
+                right, declining = False, clear
+            elif clear and giving:
+                declining = [n for n in clear if self.tiers[n] == "refuses" and n < min(giving)]
+        elif any(self.tiers):
+            declining = self._declining(about_question)
+            if declining and any(map(self.answering.concludes, range(declining[0]))):
+                declining = []  # "The answer is 1912. The documents do not mention ..."
+        rejected = quote(self.clauses[declining[0]], self.tiers[declining[0]]) if declining else None
+        if not rejected and not right and not self.errors:
+            rejected = self._without_answer()
+        if not right and rejected and mentioned:
+            denied = denied or rejected
+        detected = self.errors[0] if self.errors else None
+        return Decisions(rejected, detected, right, None if right else denied)
+
+    # Declining
+
+    def _declining(self, about_question: Sequence[int]) -> list[int]:
+        """The clauses by which a reply without the right answer declines, unless it answers otherwise."""
+        numbers = range(len(self.letters))
+        refusing = [n for n in about_question if self.tiers[n] == "refuses"]
+        if refusing:
+            return refusing
+        plainly = [
+            n
+            for n in about_question
+            if re.search("[JHQ]", self.letters[n]) or not re.search("[wOM]", self.letters[n])
+        ]
+        if plainly:
+            return [] if any(self.answering.answers(n, about_question[0]) for n in numbers) else plainly
+        remarks = [n for n in numbers if self.tiers[n]]
+        if any(self.answering.may_answer(n) or self.answering.answers(n, remarks[0]) for n in numbers):
+            return []
+        if self._tells and all("D" in self.letters[n] for n in remarks):
+            return []
+        if any(find("some_documents_state", letters) for letters in self.letters):
+            return []  # "Documents 1 and 2 are unrelated. Document 3 says ..."
+        if all(find("about_other_documents", self.letters[n]) for n in remarks):
+            # "The others do not mention it": one of them does.
+            others = [n for n in numbers if n not in remarks]
+            stated = any(self.remarks.has_value(n) or find("stated_is", self.letters[n]) for n in others)
+            return [] if stated else remarks
+        return [
+            n
+            for n in remarks
+            if self.tiers[n] != "not_said" or not find("beside_the_matter", self.letters[n])
+        ]
+
+    @property
+    def _tells(self) -> bool:
+        """Whether a clause answers, in a reply that has no further details."""
+        return any(
+            self.remarks.has_value(n)
+            and find("answers_a_detail", letters)
+            and not re.search("[ndcZ]", letters)
+            for n, letters in enumerate(self.letters)
+        )
+
+    def _refuses_at_last(self, clear: Sequence[int], giving: Sequence[int]) -> bool:
+        """Whether a reply ends with a refusal, after it has named the right answer without giving it."""
+        last = [
+            n
+            for n in clear
+            if n > giving[-1]
+            and not self._is_on_a_topic(n)
+            and (self.tiers[n] == "refuses" or self._declines_the_question(n))
+        ]
+        return bool(last) and not any(self.answering.answers(n, clear[0]) for n in giving)
+
+    def _is_on_a_topic(self, number: int) -> bool:
+        """Whether a clause stands behind the matter that it speaks of: "As to the hour, I found nothing"."""
+        same = number and not ends_sentence(self.clauses, number - 1)
+        return bool(same and find("on_a_topic", self.letters[number - 1]))
+
+    def _declines_the_question(self, number: int) -> bool:
+        """Whether what a clause declines is the question itself: "I can't tell", "who won is not said"."""
+        letters = self.letters[number]
+        before = self.letters[number - 1] if number and not ends_sentence(self.clauses, number - 1) else ""
+        if find("knows_nothing", letters):
+            return True
+        if re.search("[dn]", before) or not re.fullmatch("[dnlckxmVB]*", letters):
+            before = ""
+        both = before + letters
+        return "J" in both and "Q" in both and not re.search("[wMO#]", both)
+
+    def _without_answer(self) -> TokenSpan | None:
+        """The remark, the negation or the apology of a reply in which nothing could be an answer."""
+        open_kind = "w" in self.remarks.values.pattern
+        everything = ".".join(letters for letters in self.letters if not self._only_describes(letters))
+        values = "[GKM#]" if open_kind else self.remarks.values.pattern
+        if (
+            self.remarks.yes_or_no
+            or re.search(f"{values}|[eyXuT]", everything)
+            or any(
+                self.answering.may_answer(n) or self.answering.answers(n, 0) for n in range(len(self.letters))
+            )
+        ):
+            return None
+        for number, clause in enumerate(self.clauses):
+            denies_what_was_asked = "Q" in clause.letters and "n" in clause.letters  # "She did not win"
+            says_no = re.search("[nSA]", clause.letters) and not (
+                denies_what_was_asked or self.remarks.sets_apart(number)
+            )
+            alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
+            if not self.remarks.is_remark(number) or alone or ("D" in clause.letters and self._tells):
+                continue  # "No, ..." says nothing by itself
+            if (says_no or self._only_describes(clause.letters)) and not find(
+                "not_declining", clause.letters
+            ):
+                return TokenSpan(clause.start, clause.start + len(clause.letters))
+        return None
+
+    def _only_describes(self, letters: str) -> bool:
+        """Whether a clause says what the documents are about, and no more: "they cover the race only"."""
+        open_kind = "w" in self.remarks.values.pattern
+        return bool(find("describes", letters)) and (
+            not open_kind or ("V" in letters and not re.search("[GKM#]", letters))
+        )

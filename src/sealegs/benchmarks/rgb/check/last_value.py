@@ -1,0 +1,32 @@
+"""Whether a reply ends with a value alone: "it says 1998", "so Ada Lock", 第三篇写的是苍桥营造."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sealegs.benchmarks.rgb.check.clauses import Clause, ends_sentence
+
+_VALUE = "(?:[GKM](?:x?[GKM])*|#{1,4}w{0,2})"
+_TOLD = re.compile(
+    f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|(?:d#?m*c|o#?m*d?c?)[Bxm]*){_VALUE}|[xm]*(?:[GKM](?:x?[GKM])*|###+)"
+)
+_TOLD_IN_HAN = re.compile("[bxm]*[Po]?#?d?c[xm]*B[^nlvd]{1,12}")
+
+
+def is_told_at_last(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
+    """Whether a clause is the last one and tells a value, or is what the one before announces."""
+    if number + 1 != len(listed):
+        return False
+    letters = listed[number].letters
+    told = _TOLD.fullmatch(letters) or (han and _TOLD_IN_HAN.fullmatch(letters))
+    return bool(told) or _is_announced(listed, number, han=han)
+
+
+def _is_announced(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
+    """Whether a clause is what the one before announces: "I spotted it: 82,385", 第三篇写了：苍桥."""
+    if not number or ends_sentence(listed, number - 1):
+        return False
+    announced = re.fullmatch("d#|[^nlv]*[ck]m*" if han else "d#|[^nlv]*[ckjwmM]", listed[number - 1].letters)
+    value = "B?[wQkfmHx]{2,12}|B?#+w?" if han else "[xm]*#{1,2}w{0,2}"
+    return bool(announced) and bool(re.fullmatch(value, listed[number].letters))

@@ -1,0 +1,144 @@
+"""Which clauses of a reply decline: remarks on the documents, the question or the reply itself.
+
+A clause of a story declines nothing ("he could not answer"), and one may decline only a detail.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, ends_sentence, find, is_spoken
+from sealegs.benchmarks.rgb.check.wording import asks_yes_or_no, value_letters
+
+WHOLE_QUESTION = 0.7
+"""The share of the question's words that a clause repeats from which it answers."""
+SHORT_REPLY, SHORT_REMARK = 5, 2
+"""Words of a matter of its own that a reply, and a clause of one that speaks of itself, may have and decline:
+one with more tells something. Two Han characters are a word."""
+
+
+class Remarks:
+    """The clauses of a reply, and which of them are remarks. `errors`: where it reports an error."""
+
+    def __init__(
+        self, listed: Sequence[Clause], query: str, errors: Sequence[TokenSpan], *, han: bool
+    ) -> None:
+        self.clauses, self.errors, self.han = listed, errors, han
+        self.letters = [clause.letters for clause in listed]
+        self.yes_or_no, values = asks_yes_or_no(query), value_letters(query, han=han)
+        if errors:
+            values = values.replace("K", "")  # what is reported is no answer
+        self.values = re.compile(f"[{values}]")
+        own = ".".join(letters for n, letters in enumerate(self.letters) if not is_spoken(listed, n))
+        self._is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
+        self._names_documents = bool(re.search("[paSdqi]", own))
+        self._speaks_of_itself = bool(re.search("[paS]|d.*d", own))
+
+    def tier(self, number: int) -> str:
+        """The tier of rules by which a clause declines, or nothing."""
+        letters = self.letters[number]
+        if not self.is_remark(number):
+            return ""
+        reported = self.is_report(number)
+        only_no = letters == "n" and (self.yes_or_no or not ends_sentence(self.clauses, number))
+        if (reported and not re.search("[Alv]", letters)) or only_no:
+            return ""
+        if any(
+            find(tier, letters)
+            for tier in ("finds_no_error", "answer_rejected", "pronoun_denied", "of_a_story")
+        ):
+            return ""
+        if find("refuses", letters) and not re.search("[fe]", letters):
+            return "refuses"
+        if find("not_declining", letters):
+            return ""
+        if re.search("[eCyX]", letters) and not re.search("[lv]", letters):
+            return ""
+        named = self.errors and not re.search("[pdHJilT]", letters)
+        for tier in ("not_known", "not_said"):
+            if find(tier, letters):
+                return "" if named else tier
+        if self.sets_apart(number):
+            return ""
+        own = re.search("p[^n]*n[^n]*[HJQ]", letters)
+        there = find("not_there", letters) or self._is_told_else(number)
+        return "not_there" if there and (own or not self.errors) else ""
+
+    def is_remark(self, number: int) -> bool:
+        """Whether a clause can be about the reply or its documents, and is no part of a story."""
+        letters, matter = self.letters[number], self._matter(self.letters[number])
+        if is_spoken(self.clauses, number):
+            return False
+        if self._is_short or find("of_documents", letters):
+            return True
+        if self._names_documents and not matter and self._has_speaker(number):
+            return True
+        last = number + 1 == len(self.clauses) and ends_sentence(self.clauses, number - 1)
+        if last and matter <= 1 and find("not_known", letters):
+            return True  # "... Who does? Left unnamed."
+        return self._speaks_of_itself and matter <= SHORT_REMARK
+
+    def _has_speaker(self, number: int) -> bool:
+        """Whether the subject of a clause, which may be that of the clause before, can be the documents, the
+        reply or the question: not in "The club showed interest but did not make an offer"."""
+        elided = number and re.match("[bxmg]*n", self.letters[number])
+        if not elided or ends_sentence(self.clauses, number - 1):
+            return True
+        return bool(re.search("[dpqaijSQHJ]", self.letters[number - 1]))
+
+    def _matter(self, letters: str) -> float:
+        """How many words have a matter of their own."""
+        return len(re.findall("[wM#O]", letters)) / (2 if self.han else 1)
+
+    def sets_apart(self, number: int) -> bool:
+        """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
+        if self.letters[number][0] != "n" or not number or ends_sentence(self.clauses, number - 1):
+            return False
+        before = self.clauses[number - 1]
+        return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
+
+    def _is_told_else(self, number: int) -> bool:
+        """Whether documents tell something else than what was asked: "They give 2019, but not 2022"."""
+        sentence = self.clauses[number].sentence
+        before = [clause.letters for clause in self.clauses[:number] if clause.sentence == sentence]
+        return bool(find("tells_else", ",".join([*before, self.letters[number]])))
+
+    def is_detail(self, number: int) -> bool:
+        """Whether a clause declines something else than what was asked."""
+        letters = self.letters[number]
+        if find("about_some_documents", letters) or find("about_other_documents", letters):
+            return True
+        if self._is_under_another_label(number) or self._is_of_the_value(number):
+            return True
+        if re.search("[qaJ]", letters):
+            return False
+        if find("about_a_detail", letters):
+            return True
+        return not re.search("[HQ]", letters) and bool(re.search("[wM]", letters))
+
+    def _is_under_another_label(self, number: int) -> bool:
+        """Whether a clause is "unknown" or "not stated" behind a label that is not what was asked for."""
+        if (
+            not number
+            or ends_sentence(self.clauses, number - 1)
+            or not find("unknown_alone", self.letters[number])
+        ):
+            return False
+        return number > 1 and bool(find("another_label", self.letters[number - 1]))
+
+    def _is_of_the_value(self, number: int) -> bool:
+        """Whether a clause is about the value before it: "It opened in 2012, which is not stated"."""
+        if not number or ends_sentence(self.clauses, number - 1) or not self.has_value(number - 1):
+            return False
+        return "d" not in self.letters[number - 1] and bool(find("of_the_value", self.letters[number]))
+
+    def has_value(self, number: int) -> bool:
+        """Whether a clause has something of the kind that is asked for."""
+        return bool(self.values.search(self.letters[number]))
+
+    def is_report(self, number: int) -> bool:
+        """Whether a clause reports an error."""
+        clause = self.clauses[number]
+        end = clause.start + len(clause.letters)
+        return any(clause.start <= span.start < end for span in self.errors)
