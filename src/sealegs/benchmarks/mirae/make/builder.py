@@ -135,12 +135,6 @@ class MiraeBuilder:
                 failures += faults
         surrounded: dict[str, Written] = {} if options.by_model else self._surround(translated)
         for lang, in_lang in translated.items():
-            made_by: dict[str, Any] = {"generator": generator.GENERATOR, "seed": options.seed}
-            if lang != options.lang:
-                made_by["translated_by"] = _name(options.model)
-            if options.paraphrase:
-                made_by["paraphrased_by"] = _name(options.model)
-                made_by["wordings_checked_by"] = _name(options.judge or options.model)
             rows = []
             for padding in options.paddings:
                 if options.by_model:
@@ -150,30 +144,39 @@ class MiraeBuilder:
                 failures += written.failures
                 rows += [
                     generator.row(
-                        numbers[each.line],
-                        each.domain,
+                        numbers[question.line],
+                        question.domain,
                         padding,
                         texts,
                         self._counter.count,
-                        expected=each.expected,
-                        wording=each.wording,
+                        expected=question.expected,
+                        wording=question.wording,
                     )
-                    for each, texts in written.levels.items()
+                    for question, texts in written.levels.items()
                 ]
-            if options.by_model:
-                made_by["generator"] = _name(options.model)
-            else:
-                made_by["generator_version"] = generator.VERSION
             files[_file_name(lang)] = _encode(
                 generator.question_file(
                     rows,
                     language=LANGUAGES[lang],
                     asked=len(questions),
                     counter=self._counter,
-                    made_by=made_by,
+                    made_by=self._made_by(lang),
                 )
             )
         return Built(files, notes=[], failures=failures)
+
+    def _made_by(self, lang: str) -> dict[str, Any]:
+        """What wrote the prompts of a language, for its file."""
+        options = self.options
+        if options.by_model:
+            return {"generator": _name(options.model), "seed": options.seed}
+        made_by: dict[str, Any] = {"generator": generator.GENERATOR, "seed": options.seed}
+        if lang != options.lang:
+            made_by["translated_by"] = _name(options.model)
+        if options.paraphrase:
+            made_by["paraphrased_by"] = _name(options.model)
+            made_by["wordings_checked_by"] = _name(options.judge or options.model)
+        return made_by | {"generator_version": generator.VERSION}
 
     def _surround(self, translated: Mapping[str, Sequence[UserQuestion]]) -> dict[str, Written]:
         """Levels without a model: the question and unrelated stories, in all languages the same."""
