@@ -96,6 +96,25 @@ def test_names_that_lead_elsewhere_are_refused(app: Serving, runs: Path) -> None
                 assert reply.status == 422
 
 
+@pytest.mark.parametrize("read_only", [False, True])
+def test_a_fault_is_a_page_without_its_details(
+    runs: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, read_only: bool
+) -> None:
+    damaged = shutil.copytree(runs / "one", tmp_path / "damaged")
+    spec = json.loads((damaged / "spec.json").read_bytes())
+    (damaged / "spec.json").write_text(json.dumps(spec | {"data": {}}))
+    with serving(tmp_path, read_only=read_only) as app:
+        reply = app.visitor.get("/run?run=damaged")
+    assert reply.status == 500
+    assert "script-src 'self'" in reply.headers["content-security-policy"]
+    assert "The details are on the terminal that the app was started in." in text_of(reply.text)
+    links = [link.get("href") for link in tree(reply.text).iter("a")]
+    assert links.count("/") == 3  # the name, the list of runs, the way back
+    assert [word for word in ("Traceback", "KeyError", str(tmp_path), ".py") if word in reply.text] == []
+    assert "Traceback" in caplog.text
+    assert "KeyError: 'source'" in caplog.text
+
+
 # What the pages show
 
 

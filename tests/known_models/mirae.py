@@ -116,6 +116,7 @@ def play(folder: Path, right: float, **options: Any) -> Run:
         if options.pop("judged", False):
             options["judge"] = f"openai:judge?{address}"
         return api.run(
-            "mirae", model="openai:known", base_url=server.url, data=str(folder / "data"), levels="1",
-            repeats=REPEATS, out=folder / "run", **{"embedder": f"openai:embed?{address}", **options},
+            "mirae", model="openai:known", base_url=server.url, data=str(folder / "data"),
+            repeats=REPEATS, out=folder / "run",
+            **{"levels": "1", "embedder": f"openai:embed?{address}", **options},
         )  # fmt: skip

@@ -24,6 +24,7 @@ from msgspec.structs import replace
 from rich.console import Console
 
 import sealegs as sl
+from known_models.mirae import play
 from loopback import Loopback
 from markup import Elements
 from present import present
@@ -376,6 +377,19 @@ def labels(svg: str) -> list[str]:
 def drawn(chart: charts.Chart | None, width: int = 1000) -> str:
     assert chart is not None
     return draw(chart, width)
+
+
+@pytest.mark.parametrize("judged", [False, True])
+def test_the_first_picture_is_of_the_headline(judged: bool, tmp_path: Path) -> None:
+    """Also where answers are known, and where some documents are asked about under two criteria."""
+    play(tmp_path, 0.6, judged=judged, levels="1-2")
+    first, *others = describe(sl.load_run(tmp_path / "run")).charts
+    means_the_same = "Pairs of answers with the same meaning, says the judge, by prompt length"
+    assert first.title == (means_the_same if judged else "Similarity of the answers' texts by prompt length")
+    assert "Right every time, by prompt length" in [drawn.title for drawn in others]
+    methods = run_small("multiview", tmp_path / "methods")
+    assert methods.layout.headline == "both_ways"
+    assert describe(methods).charts[0].title == "Right under both criteria, by document set"
 
 
 def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
+import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -12,7 +14,10 @@ from aiohttp import web
 
 from sealegs.app.settings import SETTINGS, AppSettings
 from sealegs.errors import SealegsError
+from sealegs.page.format import escape_controls
 from sealegs.page.html import render
+
+log = logging.getLogger(__name__)
 
 Stamp: TypeAlias = tuple[tuple[int, int] | None, ...]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -29,6 +34,10 @@ PAGES = (
     ("/explained", "Explained", False),
 )
 """Address and name of each page of the navigation, and whether it starts something."""
+FAULT = (
+    "This page could not be made: a file that it is made from is damaged, or Sealegs has a fault. The "
+    "details are on the terminal that the app was started in."
+)
 
 
 def settings_of(request: web.Request) -> AppSettings:
@@ -85,7 +94,7 @@ def problem_page(settings: AppSettings, address: str, error: Exception, status: 
 
 @web.middleware
 async def with_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """An error of Sealegs is a page with its own words; any other is a fault of ours."""
+    """An error of Sealegs is a page with its own words; the details of any other are not for a page."""
     try:
         return await handler(request)
     except (SealegsError, OSError) as error:
@@ -93,3 +102,8 @@ async def with_problems(request: web.Request, handler: Handler) -> web.StreamRes
     except web.HTTPNotFound as error:
         reason = SealegsError(error.text or "There is no such page.")
         return problem_page(settings_of(request), request.path, reason, 404)
+    except web.HTTPException:
+        raise
+    except Exception:  # noqa: BLE001  # whatever it is: the terminal has it, the page none of it
+        log.error("%s %s\n%s", request.method, request.path, escape_controls(traceback.format_exc()))
+        return problem_page(settings_of(request), request.path, SealegsError(FAULT), 500)

@@ -74,8 +74,10 @@ def _cairosvg(what: str) -> Any:
 def draw(
     runs: Mapping[str, Run], layout: Layout, of_run: str, references: Sequence[Reference] = ()
 ) -> list[Drawn]:
-    """The pictures of a layout that the runs have something for; references have lines in curves."""
-    drawn = (_draw(picture, runs, layout, of_run, references) for picture in layout.pictures)
+    """The pictures of a layout that the runs have something for, those of the headline first; references have
+    lines in curves."""
+    pictures = sorted(layout.pictures, key=lambda each: getattr(each, "metric", "") != layout.metrics[0].name)
+    drawn = (_draw(picture, runs, layout, of_run, references) for picture in pictures)
     return [Drawn(title, chart, note) for title, chart, note in drawn if chart is not None]
 
 
