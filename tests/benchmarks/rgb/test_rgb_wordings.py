@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from rgb_labelled import FOLDER
 from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
-from sealegs.benchmarks.rgb.check.wording import PHRASES, lexicon
 from sealegs.files.jsonfile import read_json_lines
+from sealegs.text.answer_check.wording import PHRASES, lexicon
 from sealegs.text.answer_search.normalization import plain, words
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sealegs.benchmarks.rgb.check.clauses import ends_sentence, find
 from sealegs.benchmarks.rgb.check.last_value import is_told_at_last
 from sealegs.benchmarks.rgb.check.remarks import WHOLE_QUESTION, Remarks
+from sealegs.benchmarks.rgb.check.rules import find
+from sealegs.text.answer_check.clauses import ends_sentence
 
 HALF_QUESTION = 0.35
 """The share of the question's words that a clause repeats from which it may answer."""

@@ -1,8 +1,8 @@
 """What a reply does as a whole: decline, report an error, give the right answer or deny it.
 
-`rules.json` has the rules in tiers (`patterns` reads them), and every rule looks at one clause: it reports
-(`reports`), denies (`denials`), declines (`remarks`) or answers (`answering`). `decide` says how clauses
-count together. Each decision keeps the tokens that it was taken by.
+Every rule looks at one clause: it reports (`reports`), declines (`remarks`), answers (`answering`) or denies
+an answer (`text/answer_check`). `decide` says how clauses count together. Each decision keeps the tokens that
+it was taken by.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealegs.benchmarks.rgb.check.answering import Answering
-from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, clauses, ends_sentence, find, quote
-from sealegs.benchmarks.rgb.check.denials import (
+from sealegs.benchmarks.rgb.check.remarks import Remarks
+from sealegs.benchmarks.rgb.check.reports import errors
+from sealegs.benchmarks.rgb.check.rules import find
+from sealegs.text.answer_check.clauses import Clause, TokenSpan, clauses, ends_sentence, quote
+from sealegs.text.answer_check.denials import (
     another_answer,
     denial,
     denied_clauses,
     is_about_the_answer,
 )
-from sealegs.benchmarks.rgb.check.remarks import Remarks
-from sealegs.benchmarks.rgb.check.reports import errors
-from sealegs.benchmarks.rgb.check.wording import HAN_WORD, ClassifiedReply, asks_about_error
+from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, asks_about_error
 
 MANY = 40
 """Words by which the script of a reply is told."""
@@ -85,13 +86,16 @@ class _ReplyClauses:
             declining = self._declining(about_question)
             if declining and any(map(self.answering.concludes, range(declining[0]))):
                 declining = []  # "The answer is 1912. The documents do not mention ..."
-        rejected = quote(self.clauses[declining[0]], self.tiers[declining[0]]) if declining else None
+        rejected = self._quote(declining[0]) if declining else None
         if not rejected and not right and not self.errors:
             rejected = self._without_answer()
         if not right and rejected and mentioned:
             denied = denied or rejected
         detected = self.errors[0] if self.errors else None
         return Decisions(rejected, detected, right, None if right else denied)
+
+    def _quote(self, number: int) -> TokenSpan:
+        return quote(self.clauses[number], find(self.tiers[number], self.letters[number]))
 
     # Declining
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sealegs.benchmarks.rgb.check.clauses import Clause, ends_sentence
+from sealegs.text.answer_check.clauses import Clause, ends_sentence
 
 _VALUE = "(?:[GKM](?:x?[GKM])*|#{1,4}w{0,2})"
 _TOLD = re.compile(

@@ -2,7 +2,7 @@
 
 The right answer and the false one are sought word by word (`text/answer_search`). An answer that is
 mentioned is right unless the reply denies it or declines; whether it does, and whether it reports an error,
-is read from the word classes of its clauses (`wording`, `decisions`).
+is read from the word classes of its clauses (`text/answer_check`, `decisions`).
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from sealegs.benchmarks.rgb.check.clauses import TokenSpan
 from sealegs.benchmarks.rgb.check.decisions import Decisions, decide
 from sealegs.benchmarks.rgb.check.quotation import quotation
-from sealegs.benchmarks.rgb.check.wording import ClassifiedReply, read
 from sealegs.models.reasoning import split_reasoning
+from sealegs.text.answer_check.clauses import TokenSpan
+from sealegs.text.answer_check.wording import ClassifiedReply, read
 from sealegs.text.answer_search.mention import (
     Answer,
     Match,

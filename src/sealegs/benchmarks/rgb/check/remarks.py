@@ -8,14 +8,19 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, ends_sentence, find, is_spoken
-from sealegs.benchmarks.rgb.check.wording import asks_yes_or_no, value_letters
+from sealegs.benchmarks.rgb.check.rules import find
+from sealegs.text.answer_check.clauses import Clause, TokenSpan, ends_sentence
+from sealegs.text.answer_check.denials import denies_somebody
+from sealegs.text.answer_check.wording import asks_yes_or_no, value_letters
 
 WHOLE_QUESTION = 0.7
 """The share of the question's words that a clause repeats from which it answers."""
 SHORT_REPLY, SHORT_REMARK = 5, 2
 """Words of a matter of its own that a reply, and a clause of one that speaks of itself, may have and decline:
 one with more tells something. Two Han characters are a word."""
+
+NEAR = 3
+"""Clauses of one sentence that somebody may speak."""
 
 
 class Remarks:
@@ -30,7 +35,7 @@ class Remarks:
         if errors:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
-        own = ".".join(letters for n, letters in enumerate(self.letters) if not is_spoken(listed, n))
+        own = ".".join(letters for n, letters in enumerate(self.letters) if not _is_spoken(listed, n))
         self._is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
         self._names_documents = bool(re.search("[paSdqi]", own))
         self._speaks_of_itself = bool(re.search("[paS]|d.*d", own))
@@ -45,9 +50,8 @@ class Remarks:
         if (reported and not re.search("[Alv]", letters)) or only_no:
             return ""
         if any(
-            find(tier, letters)
-            for tier in ("finds_no_error", "answer_rejected", "pronoun_denied", "of_a_story")
-        ):
+            find(tier, letters) for tier in ("finds_no_error", "answer_rejected", "of_a_story")
+        ) or denies_somebody(letters):
             return ""
         if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
@@ -68,7 +72,7 @@ class Remarks:
     def is_remark(self, number: int) -> bool:
         """Whether a clause can be about the reply or its documents, and is no part of a story."""
         letters, matter = self.letters[number], self._matter(self.letters[number])
-        if is_spoken(self.clauses, number):
+        if _is_spoken(self.clauses, number):
             return False
         if self._is_short or find("of_documents", letters):
             return True
@@ -142,3 +146,16 @@ class Remarks:
         clause = self.clauses[number]
         end = clause.start + len(clause.letters)
         return any(clause.start <= span.start < end for span in self.errors)
+
+
+def _is_spoken(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause is what somebody says, by "says Ada Lock" behind it or 王明说 at one of its ends."""
+    sentence = listed[number].sentence
+    for other in listed[number + 1 : number + 1 + NEAR]:
+        if other.sentence == sentence and find("said_by", other.letters):
+            return True
+    after = listed[number + 1 : number + 3]
+    if after and find("says", after[0].letters):
+        return len(after) == 1 or after[1].sentence != after[0].sentence
+    before = listed[number - 1] if number else None
+    return before is not None and before.sentence == sentence and bool(find("says", before.letters))

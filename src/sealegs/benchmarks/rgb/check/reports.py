@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, find, quote
+from sealegs.benchmarks.rgb.check.rules import find
+from sealegs.text.answer_check.clauses import Clause, TokenSpan, quote
 
 NEAR = 4
 """Clauses before a correction that may say what the documents state."""
@@ -27,7 +28,7 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
         )
         if _is_about_documents(listed, number):
             tiers.append("error_alone")
-        found = next((tier for tier in tiers if find(tier, clause.letters)), None)
+        found = next((match for tier in tiers if (match := find(tier, clause.letters))), None)
         if found:
             spans.append(quote(clause, found))
     return spans or _contradictions(listed, everything)
@@ -50,24 +51,24 @@ def _contradictions(listed: Sequence[Clause], everything: str) -> list[TokenSpan
     for number, clause in enumerate(listed):
         letters, before = _led(listed, number) + clause.letters, _before(listed, number)
         if re.search("[GK]", everything) and find("contradicts", letters):
-            spans.append(quote(clause, "contradicts"))
+            spans.append(quote(clause, find("contradicts", clause.letters)))
         elif find("reported", letters) and "n" in letters:
             continue  # "The document states that it is not Leeds": the document denies it
         elif find("states", letters) and find("not_false", before):
-            spans.append(quote(clause, "states"))
+            spans.append(quote(clause, find("states", clause.letters)))
         elif find("as_they_say", letters) and before.endswith("K") and "G" in everything:
-            spans.append(quote(clause, "as_they_say"))
+            spans.append(quote(clause, find("as_they_say", clause.letters)))
         elif find("takes_back", letters) and find("states_false", before):
-            spans.append(quote(clause, "takes_back"))
+            spans.append(quote(clause, find("takes_back", clause.letters)))
         elif find("false_denied", letters) and "d" in everything and re.search("[GdT]", everything):
             if any(find("states", other.letters) for other in listed):
-                spans.append(quote(clause, "false_denied"))
+                spans.append(quote(clause, find("false_denied", clause.letters)))
         elif "G" not in letters or "n" in letters:
             continue
         elif find("corrects", letters) and (
             find("states_false", before) or ("K" in letters and "h" in letters)
         ):
-            spans.append(quote(clause, "corrects"))
+            spans.append(quote(clause, find("corrects", clause.letters)))
     return spans
 
 

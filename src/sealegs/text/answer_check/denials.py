@@ -5,23 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sealegs.benchmarks.rgb.check.clauses import Clause, TokenSpan, ends_sentence, find, quote
+from sealegs.text.answer_check.clauses import Clause, TokenSpan, ends_sentence, quote
+from sealegs.text.answer_check.patterns import Rules
+
+find = Rules(__package__).find
 
 
 def denial(listed: Sequence[Clause], number: int) -> TokenSpan | None:
     """What denies the right answer of a clause, or nothing."""
     letters = listed[number].letters
     if find("denied", letters) and not find("not_denied", letters):
-        return quote(listed[number], "denied")
+        return quote(listed[number], find("denied", listed[number].letters))
     if find("corrected_to", letters):
-        return quote(listed[number], "corrected_to")
+        return quote(listed[number], find("corrected_to", listed[number].letters))
     if _is_labelled_wrong(listed, number):
-        return quote(listed[number - 1], "rejected_under_a_label")
+        return quote(listed[number - 1], find("rejected_under_a_label", listed[number - 1].letters))
     if number + 1 < len(listed) and _takes_back(listed, number + 1):
-        return quote(listed[number + 1], "taken_back")
+        return quote(listed[number + 1], find("taken_back", listed[number + 1].letters))
     if number + 1 < len(listed) and _is_replaced(listed, number):
-        return quote(listed[number], "mentioned_only")
+        return quote(listed[number], find("mentioned_only", listed[number].letters))
     return None
+
+
+def denies_somebody(letters: str) -> bool:
+    """Whether a clause says that it was somebody else: "He is not"."""
+    return bool(find("pronoun_denied", letters))
 
 
 def denied_clauses(listed: Sequence[Clause], tiers: Sequence[str]) -> dict[int, TokenSpan]:
@@ -42,23 +50,23 @@ def another_answer(listed: Sequence[Clause], given: Sequence[int], *, han: bool)
     for number, letters in enumerate(rows[: given[0]]):
         between = "".join(rows[number : given[0] + 1])
         if number == 0 and find("other_answer", letters) and not doubt.search(between):
-            return quote(listed[0], "other_answer")
+            return quote(listed[0], find("other_answer", listed[0].letters))
     beside = not any(listed[number].repeats for number in given)
     valued = re.compile("[KM#w]" if han else "[KM#]")
     for number, letters in enumerate(rows):
         whole = ends_sentence(listed, number) or rows[number + 1][0] == "b"
         other = "G" not in letters and valued.search(letters)
         if beside and whole and other and find("another_in_its_place", letters):
-            return quote(listed[number], "another_in_its_place")
+            return quote(listed[number], find("another_in_its_place", listed[number].letters))
     if beside and all(find("does_not", rows[number]) for number in given):
         for number, letters in enumerate(rows):
             if find("another_does", letters) and not re.search("[Gnd]", letters):
-                return quote(listed[number], "another_does")
+                return quote(listed[number], find("another_does", listed[number].letters))
     for number in range(given[-1] + 1, len(rows)):
         letters, before = rows[number], rows[number - 1]
         labelled = re.fullmatch("[QHamVr][QHaxmVr]*", before) and not ends_sentence(listed, number - 1)
         if find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
-            return quote(listed[number], "concludes_otherwise")
+            return quote(listed[number], find("concludes_otherwise", listed[number].letters))
     return None
 
 
@@ -104,7 +112,7 @@ def _takes_back(listed: Sequence[Clause], number: int) -> bool:
         return False
     if not ends_sentence(listed, number - 1):
         return bool(find("taken_back", letters))
-    if find("pronoun_denied", letters):
+    if denies_somebody(letters):
         return True
     after = listed[number + 1].letters if number + 1 < len(listed) else ""
     another = re.match("[xmBj]*[KM#]" if letters == "n" else "B[KM#]", after)

@@ -6,11 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sealegs.benchmarks.rgb.check.patterns import pattern
-from sealegs.benchmarks.rgb.check.wording import ClassifiedReply, asked_forms, form
+from sealegs.text.answer_check.wording import ClassifiedReply, asked_forms, form
 
-NEAR = 3
-"""Clauses of one sentence that somebody may speak."""
 LONG_CLAUSE = 16
 """Tokens of a clause that is not quoted as a whole."""
 
@@ -65,31 +62,12 @@ def _begins_another(reading: ClassifiedReply, position: int) -> bool:
     return reading.words[before.start].text == "and"
 
 
-def find(tier: str, letters: str) -> re.Match[str] | None:
-    """The first place where a rule of a tier holds."""
-    return pattern(tier).search(letters)
-
-
 def ends_sentence(listed: Sequence[Clause], number: int) -> bool:
     """Whether a clause is the last one of its sentence."""
     return number + 1 == len(listed) or listed[number + 1].sentence != listed[number].sentence
 
 
-def is_spoken(listed: Sequence[Clause], number: int) -> bool:
-    """Whether a clause is what somebody says, by "says Ada Lock" behind it or 王明说 at one of its ends."""
-    sentence = listed[number].sentence
-    for other in listed[number + 1 : number + 1 + NEAR]:
-        if other.sentence == sentence and find("said_by", other.letters):
-            return True
-    after = listed[number + 1 : number + 3]
-    if after and find("says", after[0].letters):
-        return len(after) == 1 or after[1].sentence != after[0].sentence
-    before = listed[number - 1] if number else None
-    return before is not None and before.sentence == sentence and bool(find("says", before.letters))
-
-
-def quote(clause: Clause, tier: str) -> TokenSpan:
-    """The clause by which something was decided; of a long one, what the rule found in it."""
-    match = find(tier, clause.letters) if len(clause.letters) > LONG_CLAUSE else None
-    start, end = match.span() if match else (0, len(clause.letters))
+def quote(clause: Clause, match: re.Match[str] | None) -> TokenSpan:
+    """The clause by which something was decided; of a long one, what a rule found in it."""
+    start, end = match.span() if match and len(clause.letters) > LONG_CLAUSE else (0, len(clause.letters))
     return TokenSpan(clause.start + start, clause.start + max(end, start + 1))

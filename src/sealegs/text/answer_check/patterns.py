@@ -1,4 +1,4 @@
-"""The rules of `rules.json` as patterns of letters.
+"""The rules of a package's `rules.json` as patterns of letters.
 
 A rule is a row of classes as `wording` names them, a/b for one of two, between `begin` and `end` of a clause
 where it says so; `any*5` is up to five tokens that are no negation, and the other groups are counted in the
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from sealegs.benchmarks.rgb.check.wording import LETTERS
 from sealegs.files.package_data import read_json
+from sealegs.text.answer_check.wording import LETTERS
 
 CLASSES = LETTERS | {
     "stating": "cZ",
@@ -50,10 +50,21 @@ GROUPS = {
 """Groups of classes that may be between those of a rule."""
 
 
+class Rules:
+    """The rules of a package, by tier."""
+
+    def __init__(self, package: str) -> None:
+        self._package = package
+
+    def find(self, tier: str, letters: str) -> re.Match[str] | None:
+        """The first place where a rule of a tier holds."""
+        return _pattern(self._package, tier).search(letters)
+
+
 @cache
-def pattern(tier: str) -> re.Pattern[str]:
+def _pattern(package: str, tier: str) -> re.Pattern[str]:
     """The rules of a tier as one pattern of letters."""
-    tiers = read_json(__package__, "rules.json", type=dict[str, tuple[str, ...]])
+    tiers = read_json(package, "rules.json", type=dict[str, tuple[str, ...]])
     return re.compile("|".join(map(_rule, tiers[tier])))
 
 
