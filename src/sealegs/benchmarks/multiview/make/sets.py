@@ -33,13 +33,9 @@ class Labels(Struct, frozen=True, forbid_unknown_fields=True):
     """The function of LABELLERS that makes a label of the column; empty: the column holds labels."""
 
 
-class SetCriterion(Struct, frozen=True, forbid_unknown_fields=True):
-    """A criterion of a set; see `Criterion`."""
+class SetCriterion(Criterion, frozen=True, forbid_unknown_fields=True):
+    """A criterion of a set, and where its labels are, if the file has any."""
 
-    name: str
-    description: str
-    hints: tuple[str, ...] = ()
-    instruction: str = ""
     labels: Labels | None = None
 
     @property
