@@ -36,18 +36,6 @@ _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s*")
 class Labelled(Struct, frozen=True):
     """A reply with its labels."""
 
-    query: str
-    answer: RawAnswer
-    reply: str
-    right: bool
-    rejected: bool
-    detected: bool
-    fake: RawAnswer = []
-
-
-class Read(Struct, frozen=True):
-    """A reply that was labelled by reading."""
-
     query: str = field(name="question")
     answer: RawAnswer
     reply: str
@@ -68,13 +56,11 @@ class Accuracy(NamedTuple):
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def labelled(lang: Lang, part: Part) -> list[Labelled] | list[Read]:
-    if part == "heldout":
-        return list(read_json_lines(FOLDER / f"{lang}.heldout.jsonl", Labelled))
-    return list(read_json_lines(FOLDER / f"{part}.{lang}.jsonl", Read))
+def labelled(lang: Lang, part: Part) -> list[Labelled]:
+    return list(read_json_lines(FOLDER / f"{part}.{lang}.jsonl", Labelled))
 
 
-def precision_recall(rows: Sequence[Labelled | Read]) -> dict[str, tuple[Accuracy | None, Accuracy | None]]:
+def precision_recall(rows: Sequence[Labelled]) -> dict[str, tuple[Accuracy | None, Accuracy | None]]:
     """Of each decision: precision TP/(TP + FP) and recall TP/(TP + FN), with Wilson's intervals."""
     verdicts = [lenient(row.reply, parts(row.answer), fake=parts(row.fake), query=row.query) for row in rows]
     figures = {}

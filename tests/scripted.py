@@ -14,10 +14,10 @@ class Scripted(Loopback):
     """`Scripted(lambda prompt: "yes")`; the messages of a chat are put to the rule as one text. `answered`
     counts a prompt before the rule is asked.
 
-    An answer that ends with `…` is cut off at the token limit.
+    An answer that ends with `…` is cut off at the token limit. A rule may also give a whole choice.
     """
 
-    def __init__(self, rule: Callable[[str], str], **behaviour: Any) -> None:
+    def __init__(self, rule: Callable[[str], str | dict[str, Any]], **behaviour: Any) -> None:
         super().__init__(**behaviour)
         self.rule = rule
 
@@ -26,7 +26,9 @@ class Scripted(Loopback):
             return super()._answer(path, body, key)
         prompt = "\n".join(turn.content for turn in body.messages) or body.prompt
         self.answered[prompt] += 1
-        text = self.rule(prompt)
-        choice: dict[str, Any] = {"finish_reason": "length" if text.endswith("…") else "stop"}
-        choice |= {"message": {"role": "assistant", "content": text}} if body.messages else {"text": text}
+        choice = self.rule(prompt)
+        if isinstance(choice, str):
+            message = {"message": {"role": "assistant", "content": choice}}
+            finish = "length" if choice.endswith("…") else "stop"
+            choice = {"finish_reason": finish, **(message if body.messages else {"text": choice})}
         return msgspec.json.encode({"model": "loop", "choices": [choice]})

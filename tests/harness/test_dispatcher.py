@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -80,38 +80,31 @@ class PlugIn:
         return same, Response(status="ok", text="a keel", tokens_in=5, tokens_out=5)
 
 
-def dispatch(
-    path: Path, model: Any, count: int, *, gate: RequestGate | None = None, progress: Progress | None = None
-) -> list[Response]:
-    requests = [ask(number) for number in range(count)]
+@contextmanager
+def dispatching(
+    path: Path, model: Any, *, gate: RequestGate | None = None, progress: Progress | None = None
+) -> Iterator[Dispatcher]:
     with closing(Journal(path / "journal.sqlite")) as journal:
-        dispatcher = Dispatcher(
+        yield Dispatcher(
             journal, {"model": model.identity()}, opener=lambda role: model, gate=gate or RequestGate(),
             progress=progress or Progress(),
         )  # fmt: skip
+
+
+def dispatch(path: Path, model: Any, count: int, **settings: Any) -> list[Response]:
+    requests = [ask(number) for number in range(count)]
+    with dispatching(path, model, **settings) as dispatcher:
         return dispatcher.answer(requests)
 
 
 def stored(path: Path, model: Any, count: int) -> int:
-    with closing(Journal(path / "journal.sqlite")) as journal:
-        dispatcher = Dispatcher(
-            journal,
-            {"model": model.identity()},
-            opener=lambda role: model,
-            gate=RequestGate(),
-            progress=Progress(),
-        )
+    with dispatching(path, model) as dispatcher:
         return count - dispatcher.count_missing("model", [ask(number) for number in range(count)])
 
 
 def test_it_says_how_many_requests_are_equal(tmp_path: Path) -> None:
     watcher = Recorder()
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        model = PlugIn()
-        dispatcher = Dispatcher(
-            journal, {"model": model.identity()}, opener=lambda role: model, gate=RequestGate(),
-            progress=watcher,
-        )  # fmt: skip
+    with dispatching(tmp_path, PlugIn(), progress=watcher) as dispatcher:
         for numbers in ([0, 1, 2, 1, 1], [3, 4]):
             dispatcher.ask("model", lambda numbers=numbers: map(ask, numbers))  # type: ignore[misc]
     assert watcher.notes == ["asking: 3 of 5 requests differ; equal ones are asked once"]
@@ -158,12 +151,11 @@ def test_requests_wait_for_the_money_that_others_leave_over(tmp_path: Path) -> N
 
 
 def test_a_prompt_with_half_a_character_is_named(tmp_path: Path) -> None:
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        dispatcher = Dispatcher(
-            journal, {"model": {}}, opener=lambda role: PlugIn(), gate=RequestGate(), progress=Progress()
-        )
-        with pytest.raises(DataError, match="half a character"):
-            dispatcher.answer([Generate(prompt="half \ud83d", sampling=Sampling())])
+    with (
+        dispatching(tmp_path, PlugIn()) as dispatcher,
+        pytest.raises(DataError, match="half a character"),
+    ):
+        dispatcher.answer([Generate(prompt="half \ud83d", sampling=Sampling())])
 
 
 class InterruptedOnce(Progress):
@@ -195,20 +187,11 @@ def test_a_journal_that_cannot_be_written_ends_the_stream(tmp_path: Path) -> Non
             finally:
                 closed.append(True)
 
-    model = Closing(ahead=1)
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        dispatcher = Dispatcher(
-            journal,
-            {"model": model.identity()},
-            opener=lambda role: model,
-            gate=RequestGate(),
-            progress=Progress(),
-        )
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(journal, "put", full_disk)
-            with pytest.raises(StorageError) as raised:
-                dispatcher.answer([ask(number) for number in range(3)])
-            assert closed == [True], raised  # the error, which holds the stream, is still there
+    with dispatching(tmp_path, Closing(ahead=1)) as dispatcher, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(dispatcher.journal, "put", full_disk)
+        with pytest.raises(StorageError) as raised:
+            dispatcher.answer([ask(number) for number in range(3)])
+        assert closed == [True], raised  # the error, which holds the stream, is still there
 
 
 def full_disk(*_: object) -> None:
@@ -218,14 +201,7 @@ def full_disk(*_: object) -> None:
 def test_what_failed_while_scoring_is_not_sent_again_in_this_start(tmp_path: Path) -> None:
     """Scoring that fails is tried again for each sample and each group."""
     model = PlugIn(fails=1)
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        dispatcher = Dispatcher(
-            journal,
-            {"model": model.identity()},
-            opener=lambda role: model,
-            gate=RequestGate(),
-            progress=Progress(),
-        )
+    with dispatching(tmp_path, model) as dispatcher:
         for _ in range(3):
             responses = dispatcher.answer([ask(0), ask(1)])
             assert [response.status for response in responses] == ["ok", "error"]
@@ -340,13 +316,9 @@ class Broken(PlugIn):
 
 @pytest.mark.parametrize("unread", [ask(0), Embed(text="a keel", role="model")])
 def test_a_request_that_no_model_has_read_is_not_counted(unread: Request, tmp_path: Path) -> None:
-    model, gate = Broken(), RequestGate(Limits(max_requests=1))
-    with closing(Journal(tmp_path / "journal.sqlite")) as journal:
-        dispatcher = Dispatcher(
-            journal, {"model": model.identity()}, opener=lambda role: model, gate=gate, progress=Progress()
-        )
-        with pytest.raises(UsageError, match="no key"):
-            dispatcher.answer([unread])
+    gate = RequestGate(Limits(max_requests=1))
+    with dispatching(tmp_path, Broken(), gate=gate) as dispatcher, pytest.raises(UsageError, match="no key"):
+        dispatcher.answer([unread])
     assert gate.requests == 0
 
 

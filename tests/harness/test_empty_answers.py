@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from itertools import chain, cycle
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import sealegs as sl
 from loopback import Loopback
 from runs import run_small
+from scripted import Scripted
 from sealegs.harness.registry import load_stored
 from sealegs.models.openai.protocol import read_chat, read_completion
 from sealegs.report.notes import ending_notes, endings, notes_of
@@ -34,21 +36,6 @@ EMPTY_CHOICES: dict[str, tuple[Choice, Status]] = {
     "invisible": ({"message": {"content": "\u200b\ufeff\n"}, "finish_reason": "stop"}, "unparsed"),
     "only thought": ({"message": {"content": "<think>well</think>\n"}, "finish_reason": "stop"}, "unparsed"),
 }
-
-
-class Answering(Loopback):
-    """A chat server whose choices follow a rule of the prompt and the turn."""
-
-    def __init__(self, rule: Callable[[str, int], Choice], **behaviour: Any) -> None:
-        super().__init__(**behaviour)
-        self.rule = rule
-
-    def _answer(self, path: str, body: Any, key: str) -> bytes:
-        if path != "/v1/chat/completions":
-            return super()._answer(path, body, key)
-        prompt = "\n".join(turn.content for turn in body.messages)
-        self.answered[prompt] += 1
-        return msgspec.json.encode({"choices": [self.rule(prompt, self.answered.total())]})
 
 
 def text(content: str, finish: str = "stop") -> Choice:
@@ -112,7 +99,7 @@ def test_an_empty_continuation_is_for_the_benchmark_to_judge() -> None:
 @pytest.mark.parametrize(("benchmark", "name"), [("mirae", "open"), ("rgb", "stopped")])
 def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp_path: Path) -> None:
     choice, status = EMPTY_CHOICES[name]
-    with Answering(lambda prompt, turn: choice) as server:
+    with Scripted(lambda prompt: choice) as server:
         done = run_small(benchmark, tmp_path / "run", server)
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert set(done.headline.statuses) == {status}
@@ -120,7 +107,8 @@ def test_a_model_that_never_answers_has_no_figure(benchmark: str, name: str, tmp
 
 
 def test_answers_that_are_cut_off_count_and_carry_a_warning(tmp_path: Path) -> None:
-    with Answering(lambda prompt, turn: text(f"well {turn % 5}", "length" if turn > 1 else "stop")) as server:
+    answers = chain(["well"], cycle([f"well {turn}…" for turn in range(5)]))
+    with Scripted(lambda prompt: next(answers)) as server:
         done = run_small("mirae", tmp_path / "run", server, repeats=3)
     assert done.headline.coverage == 1.0
     assert done.headline.statuses == {"ok": 1, "truncated": 11}

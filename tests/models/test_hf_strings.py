@@ -128,18 +128,23 @@ def string_of(response: Response) -> StringProbability:
     return present(response.string)
 
 
+def assert_sums_by_hand(
+    opened: HuggingFace, spellings: Mapping[int, bytes], pairs: Sequence[tuple[str, str]], *, within: float
+) -> None:
+    for (prefix, target), response in zip(pairs, ask(opened, *requests(*pairs)), strict=True):
+        begins, healed = by_hand(opened, spellings, prefix, target)
+        string = string_of(response)
+        assert (string.low, string.high) == pytest.approx((begins, begins), abs=within), prefix
+        assert (string.healed_low, string.healed_high) == pytest.approx((healed, healed), abs=within), prefix
+
+
 def requests(*pairs: tuple[str, str]) -> list[StringLikelihood]:
     return [StringLikelihood(prefix=prefix, continuation=target) for prefix, target in pairs]
 
 
 @pytest.mark.usefixtures("everything")
 def test_the_sum_is_that_of_every_sequence(model: HuggingFace, spellings: dict[int, bytes]) -> None:
-    for (prefix, target), response in zip(PAIRS, ask(model, *requests(*PAIRS)), strict=True):
-        begins, healed = by_hand(model, spellings, prefix, target)
-        string = string_of(response)
-        assert (string.low, string.high) == pytest.approx((begins, begins), abs=1e-6), prefix
-        assert string.healed_low == pytest.approx(healed, abs=1e-6)
-        assert string.healed_high == pytest.approx(healed, abs=1e-6)
+    assert_sums_by_hand(model, spellings, PAIRS, within=1e-6)
 
 
 def test_the_tokenizers_own_tokens_are_those_of_the_log_likelihood(model: HuggingFace) -> None:
@@ -189,10 +194,7 @@ def test_other_kinds_of_memory_give_the_same_sum(
     spellings = byte_bpe(tmp_path, MERGES)
     opened = open_hf(tmp_path)
     pairs = [("The captain sees the", " ship"), ("Капитан", " м"), ("One city is Par", "is")]
-    for (prefix, target), response in zip(pairs, ask(opened, *requests(*pairs)), strict=True):
-        string = string_of(response)
-        expected = by_hand(opened, spellings, prefix, target)
-        assert (string.low, string.healed_low) == pytest.approx(expected, abs=1e-5)
+    assert_sums_by_hand(opened, spellings, pairs, within=1e-5)
 
 
 def test_a_sequence_longer_than_the_context_is_left_as_a_bound(tmp_path: Path) -> None:
@@ -236,10 +238,7 @@ def test_sentencepiece_with_byte_fallback(tmp_path: Path) -> None:
     spellings = {3 + byte: bytes([byte]) for byte in range(256)}
     spellings |= {259 + n: word.replace("▁", " ").encode() for n, word in enumerate(words)}
     pairs = [("A", " cat"), ("A", " A"), ("A A", "ж"), ("A A", " é")]
-    for (prefix, target), response in zip(pairs, ask(opened, *requests(*pairs)), strict=True):
-        string = string_of(response)
-        expected = by_hand(opened, spellings, prefix, target)
-        assert (string.low, string.healed_low) == pytest.approx(expected, abs=1e-6)
+    assert_sums_by_hand(opened, spellings, pairs, within=1e-6)
 
 
 def test_a_special_token_in_the_target_is_no_text(model: HuggingFace) -> None:
