@@ -69,8 +69,9 @@ Environment:
   SEALEGS_MIRROR                   another host for published data, with the same paths
   SEALEGS_BENCHMARKS               Python files with benchmarks of your own, separated as in PATH
 
-Exit codes: 0 done, 1 gate or coverage failed, 2 wrong usage or bad input, 3 a server was not reached;
-130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are saved."""
+Exit codes: 0 done, 1 a gate or the coverage failed or a limit was reached, 2 wrong usage or bad input, 3 a
+server was not reached; 130 stopped by Ctrl-C, 143 by SIGTERM, 129 by SIGHUP: the answers received so far are
+saved."""
 
 
 class LazyGroup(click.Group):
