@@ -67,9 +67,11 @@ class RequestGate:
         self._counts_money = limits.max_usd is not None or shared is not None
         self._earlier: Mapping[str, JournalUsage] = {}
         self._usage: dict[str, JournalUsage] = {}
-        """By role: what this start has used, and set aside."""
+        """By role: what all starts have used, and set aside."""
         self._store: Callable[[str, JournalUsage], None] = lambda role, usage: None
-        self._lock: threading.Condition = shared._lock if shared else threading.Condition()
+        self._lock: threading.Lock = shared._lock if shared else threading.Lock()
+        self._freed: threading.Condition = shared._freed if shared else threading.Condition(self._lock)
+        """Notified when money that was set aside may be free."""
 
     def resume(
         self, usage: Mapping[str, JournalUsage], store: Callable[[str, JournalUsage], None] | None = None
@@ -77,13 +79,13 @@ class RequestGate:
         """Count from what earlier starts used, by role, here and in shared limits. Called again, it replaces
         what was counted before. `store` is given each sum whenever it changes."""
         with self._lock:
-            self._count_earlier(self._earlier, -1)
-            self._earlier = dict(usage)
-            self._count_earlier(self._earlier, +1)
             if store is not None:
                 self._store = store
-                for role in self._usage:
-                    self._save(role)
+            for sign, earlier in (+1, usage), (-1, self._earlier):
+                for role, used in earlier.items():
+                    tokens = sign * used.tokens_in, sign * used.tokens_out
+                    self._count(role, sign * used.requests, *tokens, usd=sign * self._cost(role, used))
+            self._earlier = dict(usage)
 
     def admit(self, request: Request, *, wait: bool) -> Ticket | None:
         """Count a request, and set aside what it may cost; None where that is not possible now.
@@ -92,18 +94,19 @@ class RequestGate:
         """
         if isinstance(request, UNPRICED):
             return Ticket(request.role, None)
-        tokens = JournalUsage(0, *estimate(request, self._thinking)) if self._counts_money else NOTHING
-        usd = self._cost(request.role, tokens)
+        role, tokens, usd = request.role, NOTHING, 0.0
+        if self._counts_money:
+            tokens = JournalUsage(0, *estimate(request, self._thinking))
+            usd = self._cost(role, tokens)
         with self._lock:
             while refused := self._refusal(usd):
                 if not wait:
                     return None
                 if not refused.is_transient:
                     raise self._reached(refused.limit, usd)
-                self._lock.wait(WAIT_S)
-            self._add(1, 0.0, usd)
-            self._use(request.role, tokens._replace(requests=1))
-        return Ticket(request.role, tokens)
+                self._freed.wait(WAIT_S)
+            self._count(role, 1, tokens.tokens_in, tokens.tokens_out, reserved_usd=usd)
+        return Ticket(role, tokens)
 
     def check_try(self) -> None:
         """Raise BudgetReached where no further try can be counted, however long one waits."""
@@ -117,20 +120,18 @@ class RequestGate:
         with self._lock:
             if refused := self._refusal(0.0):
                 raise self._reached(refused.limit, 0.0)
-            self._add(1, 0.0)
-            self._use(role, JournalUsage(1))
+            self._count(role, 1)
 
     def return_try(self, role: str) -> None:
         """Count a try less: a request was admitted with it, and stopped before it was sent."""
         with self._lock:
-            self._add(-1, 0.0)
-            self._use(role, JournalUsage(-1))
+            self._count(role, -1)
 
     def add_used(self, role: str, tokens_in: int, tokens_out: int = 0) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
         with self._lock:
-            self._use(role, JournalUsage(0, tokens_in, tokens_out))
-            self._add(0, self._cost(role, JournalUsage(0, tokens_in, tokens_out)))
+            used = JournalUsage(0, tokens_in, tokens_out)
+            self._count(role, 0, tokens_in, tokens_out, usd=self._cost(role, used))
 
     def settle(self, ticket: Ticket, response: Response | None) -> None:
         """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
@@ -138,14 +139,12 @@ class RequestGate:
         if reserved is None:
             return
         used = _used(reserved, response) if response is not None else NOTHING
+        tokens = used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out
+        usd, reserved_usd = self._cost(role, used), self._cost(role, reserved)
         with self._lock:
-            change = JournalUsage(
-                0, used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out
-            )
-            if change != NOTHING:
-                self._use(role, change)
-            self._add(0, self._cost(role, used), -self._cost(role, reserved))
-            self._lock.notify_all()
+            self._count(role, 0, *tokens, usd=usd, reserved_usd=-reserved_usd)
+            if reserved_usd:
+                self._freed.notify_all()
 
     def _refusal(self, usd: float) -> Refused | None:
         """The limit that a try would break, with what it may cost at most."""
@@ -158,23 +157,28 @@ class RequestGate:
             return Refused(limit, is_transient=self.reserved_usd > ROUNDING)
         return self._shared._refusal(usd) if self._shared is not None else None
 
-    def _use(self, role: str, usage: JournalUsage) -> None:
-        self._usage[role] = self._usage.get(role, NOTHING).plus(usage)
-        self._save(role)
-
-    def _save(self, role: str) -> None:
-        self._store(role, self._earlier.get(role, NOTHING).plus(self._usage[role]))
-
-    def _count_earlier(self, usage: Mapping[str, JournalUsage], sign: int) -> None:
-        for role, used in usage.items():
-            self._add(sign * used.requests, sign * self._cost(role, used))
-
-    def _add(self, tries: int, usd: float, reserved_usd: float = 0.0) -> None:
-        self.requests += tries
-        self.usd += usd
-        self.reserved_usd = max(0.0, self.reserved_usd + reserved_usd)
-        if self._shared is not None:
-            self._shared._add(tries, usd, reserved_usd)
+    def _count(
+        self,
+        role: str,
+        tries: int,
+        tokens_in: int = 0,
+        tokens_out: int = 0,
+        *,
+        usd: float = 0.0,
+        reserved_usd: float = 0.0,
+    ) -> None:
+        """Add to what a role has used, here and in shared limits."""
+        used = self._usage.get(role, NOTHING)
+        self._usage[role] = used = JournalUsage(
+            used.requests + tries, used.tokens_in + tokens_in, used.tokens_out + tokens_out
+        )
+        self._store(role, used)
+        gate: RequestGate | None = self
+        while gate is not None:
+            gate.requests += tries
+            gate.usd += usd
+            gate.reserved_usd = max(0.0, gate.reserved_usd + reserved_usd)
+            gate = gate._shared
 
     def _cost(self, role: str, usage: JournalUsage) -> float:
         return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import operator
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -59,9 +58,6 @@ class JournalUsage(NamedTuple):
     requests: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-
-    def plus(self, other: JournalUsage) -> JournalUsage:
-        return JournalUsage(*map(operator.add, self, other))
 
 
 def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Response]:

@@ -146,7 +146,8 @@ class Client:
     ) -> None:
         self._servers = servers
         self._transports = {server: Transport(server.endpoint, timeout, headers) for server in servers}
-        self._silences = {server: _note_silence(server, relay, timeout) for server in servers}
+        self._silent = {server: _note_silence(server, relay, timeout) for server in servers}
+        """Those that have not replied yet."""
         self._health = health
         self._dialect = dialect
         self._relay = relay
@@ -164,7 +165,7 @@ class Client:
 
     async def aclose(self) -> None:
         for server, transport in self._transports.items():
-            self._silences[server].cancel()
+            self._end_silence(server)
             await transport.close()
 
     @property
@@ -214,7 +215,7 @@ class Client:
                 await self._pause(server, error, tries, call)  # wait
                 failed_at.clear()
             else:
-                self._silences[server].cancel()
+                self._end_silence(server)
                 server.answered()
                 self._health.answered()
                 return result
@@ -244,7 +245,7 @@ class Client:
         self._sent[server] += 1
         try:
             reply = await self._transports[server].send("POST", call.path, body, results=call.results)
-            self._silences[server].cancel()
+            self._end_silence(server)
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:
@@ -266,6 +267,10 @@ class Client:
         finally:
             self._sent[server] -= 1
             self._wake()
+
+    def _end_silence(self, server: Server) -> None:
+        if (note := self._silent.pop(server, None)) is not None:
+            note.cancel()
 
     def _leave_out(self, server: Server, error: TryFailed, fate: Fate) -> None:
         """Leave one of several servers out, where that is better than to ask it again."""
@@ -304,10 +309,10 @@ class Client:
     async def _choose(self, failed_at: set[Server]) -> Server:
         """The server with the most room, of those that are there and have not failed this call."""
         while True:
-            candidates = self._servers
-            if len(candidates) > 1:
-                candidates = self._others(failed_at) or self._others(set()) or candidates
-            server = max(candidates, key=self._room)
+            server = self._servers[0]
+            if len(self._servers) > 1:
+                candidates = self._others(failed_at) or self._others(set()) or self._servers
+                server = max(candidates, key=self._room)
             if self._room(server) > 0:
                 return server
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()

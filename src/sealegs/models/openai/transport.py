@@ -99,7 +99,7 @@ class HttpReply(NamedTuple):
 
     @property
     def is_page(self) -> bool:
-        return self.media_type == "text/html" or self.data.lstrip()[:1] == b"<"
+        return self.media_type.startswith("text/html") or self.data.lstrip()[:1] == b"<"
 
     def message(self) -> str:
         """What an error body says, in a few words."""
@@ -246,7 +246,7 @@ class Transport:
         results may be larger. A file or a form may take FILE_S."""
         data = body() if isinstance(body, aiohttp.FormData) else body
         headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
-        timeout = self._request_time if isinstance(body, bytes | None) else self._file_time
+        timeout = self._request_time if body is None or isinstance(body, bytes) else self._file_time
         try:
             async with self._http.request(
                 method, self._url(path), data=data, headers=headers, timeout=timeout, allow_redirects=False
@@ -292,7 +292,7 @@ class Transport:
         redacted = self._endpoint.redacted
         return HttpReply(
             reply.status,
-            reply.content_type.lower(),
+            reply.headers.get("Content-Type", "").strip().lower(),
             redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"),
             wait=None if ok else requested_wait(reply.headers),
             location="" if ok else redacted.text(reply.headers.get("Location", "")).partition("?")[0],
