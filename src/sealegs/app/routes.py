@@ -6,10 +6,12 @@ import gc
 import threading
 from importlib import import_module
 from importlib.resources import files
+from pathlib import Path
 
 from aiohttp import web
 
 from sealegs.app.rendering import Handler, in_thread
+from sealegs.app.settings import SETTINGS
 from sealegs.page.html import compile_templates
 
 STATIC = {
@@ -81,11 +83,13 @@ def _function(name: str) -> Handler:
 
 async def _prepare(app: web.Application) -> None:
     """Load what pages need while the browser is being opened."""
-    threading.Thread(target=_load_pages, name="sealegs-pages", daemon=True).start()
+    runs = app[SETTINGS].runs
+    threading.Thread(target=_load_pages, args=(runs,), name="sealegs-pages", daemon=True).start()
 
 
-def _load_pages() -> None:
-    from sealegs.harness.registry import usable_benchmarks  # late: with it comes what a benchmark is
+def _load_pages(runs: Path) -> None:
+    from sealegs.app.indexing import index_runs  # late: with these comes what a benchmark is
+    from sealegs.harness.registry import usable_benchmarks
 
     for name in PAGES.values():
         _function(name)
@@ -94,6 +98,7 @@ def _load_pages() -> None:
     compile_templates("app/templates", "report", "report/samples", "page")
     list(usable_benchmarks())  # their modules are imported by that
     gc.freeze()  # what is loaded by now stays: no page waits until all of it is looked through for garbage
+    index_runs(runs)
 
 
 async def static(request: web.Request) -> web.Response:

@@ -136,8 +136,7 @@ def record_index(path: Path, state: FileState, headline: str) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
     if state.size < STORED_FROM_BYTES:
         return _read(path, state, headline)
-    key = hashlib.sha256(repr((FORMAT, str(path), state, headline)).encode()).hexdigest()
-    stored = cache_dir() / "indexes" / key
+    stored = _stored_at(path, state, headline)
     with contextlib.suppress(OSError, msgspec.DecodeError, ValueError, TypeError):  # none there, or damaged
         return _unpacked(stored.read_bytes())
     index = _read(path, state, headline)
@@ -146,6 +145,16 @@ def record_index(path: Path, state: FileState, headline: str) -> Index:
         for old in sorted(stored.parent.iterdir(), key=os.path.getmtime)[:-MOST_STORED]:
             old.unlink()
     return index
+
+
+def is_read_quickly(path: Path, state: FileState, headline: str) -> bool:
+    """Whether the index of a file is stored, or made in a few milliseconds."""
+    return state.size < STORED_FROM_BYTES or _stored_at(path, state, headline).is_file()
+
+
+def _stored_at(path: Path, state: FileState, headline: str) -> Path:
+    key = hashlib.sha256(repr((FORMAT, str(path), state, headline)).encode()).hexdigest()
+    return cache_dir() / "indexes" / key
 
 
 def _packed(index: Index) -> bytes:
