@@ -59,13 +59,16 @@ def ask(
     provider: str = "openai",
     wait: bool = True,
     notes: Recorder | None = None,
+    gate: RequestGate | None = None,
     **args: Any,
 ) -> dict[Request, Response]:
+    gate = gate or RequestGate()
     live = load_model(f"{provider}:loop", base_url=server.url, api_key_env="LOOP_KEY", **args)
     model: Any = with_batches({"model": live}, frozenset({"model"}), folder, wait=wait)["model"]
     model.watch(notes or Recorder())
+    model.count_with(gate, "model")
     try:
-        return dict(model.answer(requests))
+        return dict(model.answer(request for request in requests if gate.admit(request, wait=True)))
     finally:
         model.close()
 
@@ -175,6 +178,14 @@ def test_no_wait_ends_when_all_is_handed_in(server: BatchServer, tmp_path: Path,
     answers = ask(server, tmp_path, requests, provider=provider)
     assert answers == live_answers(requests)
     assert len(server.batches) == 1
+
+
+def test_what_is_handed_in_is_counted_by_the_start_that_reads_it(server: BatchServer, tmp_path: Path) -> None:
+    gate = RequestGate(Limits(max_requests=3))
+    with pytest.raises(BatchesPending):
+        ask(server, tmp_path, chats(3), wait=False, gate=gate)
+    assert len(ask(server, tmp_path, chats(3), gate=gate)) == 3
+    assert gate.requests == 3
 
 
 @BOTH

@@ -1,10 +1,11 @@
 """The gate before every model: it counts tries and dollars before they are spent, and keeps the limits.
 
 A request is admitted with one try, and with the most that it may cost set aside; its answer replaces that by
-what it did cost. A try that was not sent when the run was stopped is given back for servers that are asked
-live; models that compute here, and batches, read ahead. Every other try (a retry, a second call, a call with
-many texts, a probe) is counted when it is sent. All of it counts over all starts of a run: the journal keeps
-the sums, those set aside included, so that what was under way when a process was killed counts as spent.
+what it did cost. A try that was not sent when the run was stopped is given back; models that compute here
+read ahead, and a batch counts for the start that reads it. Every other try (a retry, a second call, a call
+with many texts, a probe) is counted when it is sent. All of it counts over all starts of a run: the journal
+keeps the sums, those set aside included, so that what was under way when a process was killed counts as
+spent.
 
 Where money that others have set aside may still become free, a request waits. Where it cannot, or where none
 is left for a further try, the run ends with BudgetReached. Runs of one process may share limits: each has a

@@ -113,6 +113,17 @@ class BatchSession:
         self._last_failure: CallFailed | None = None
 
     async def run(self) -> None:
+        """Have all answered. The tries of what was handed in and is not read yet are given back at the end:
+        the start that reads it counts them."""
+        try:
+            await self._answer_all()
+        finally:
+            read = {name for batch in self._stored.batches if batch.fetched for name in batch.requests}
+            for name, requests in self.pending.items():
+                for _ in requests if name not in read else ():
+                    self.client.return_try()
+
+    async def _answer_all(self) -> None:
         earlier = self._earlier()
         submitted = {name for batch in earlier for name in batch.requests}
         batches = earlier + await self._submit([name for name in self.pending if name not in submitted])
