@@ -79,3 +79,5 @@ def test_each_phrase_is_in_one_class_and_stands_as_its_words_are_read() -> None:
     read = [tuple(word.text for word in words(plain(phrase))) or (phrase,) for phrase in phrases]
     assert len(set(read)) == len(read)
     assert set(read) == set(lexicon()[0])
+    korean = [phrase for listed in classes for phrase in listed.ko]
+    assert len(set(korean)) == len(korean)

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 
 from sealegs.analysis.repeats import SHARES
 from sealegs.models.reasoning import split_reasoning
-from sealegs.text.answer_search.denial import stated_answer
-from sealegs.text.answer_search.mention import Answer, text_words
+from sealegs.text.answer_check.stated import stated_answer
+from sealegs.text.answer_search.mention import Answer
 from sealegs.text.answer_search.yes_no import polarity, yes_or_no
 from sealegs.types import Response
 
@@ -27,20 +27,19 @@ def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
     visible, _, closed = split_reasoning(text)
     if not closed:
         return None
-    listed = text_words(visible)
     words = []
     named = tuple(tuple(each for each in part if polarity(each) is None) or part for part in expected)
-    for part, match in zip(expected, stated_answer(visible, named, question), strict=True):
+    for part, stated in zip(expected, stated_answer(visible, named, question), strict=True):
         sides = {side for alternative in part if (side := polarity(alternative)) is not None}
         said = yes_or_no(visible) if len(sides) == 1 else None
         if said is not None:
             if said not in sides:
                 return None
             words.append("yes" if said else "no")
-        elif match is None or None not in map(polarity, part):
+        elif stated is None or None not in map(polarity, part):
             return None
         else:
-            words.append(" ".join(word.cased for word in listed[match.start : match.end]))
+            words.append(stated)
     return words
 
 

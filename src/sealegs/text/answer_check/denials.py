@@ -55,7 +55,7 @@ def another_answer(listed: Sequence[Clause], given: Sequence[int], *, han: bool)
     valued = re.compile("[KM#w]" if han else "[KM#]")
     for number, letters in enumerate(rows):
         whole = ends_sentence(listed, number) or rows[number + 1][0] == "b"
-        other = "G" not in letters and valued.search(letters)
+        other = "G" not in letters and valued.search(letters) and not _is_relative(listed, number)
         if beside and whole and other and find("another_in_its_place", letters):
             return quote(listed[number], find("another_in_its_place", listed[number].letters))
     if beside and all(find("does_not", rows[number]) for number in given):
@@ -68,6 +68,11 @@ def another_answer(listed: Sequence[Clause], given: Sequence[int], *, han: bool)
         if find("concludes_otherwise", letters) or (labelled and re.match("[KM]", letters)):
             return quote(listed[number], find("concludes_otherwise", listed[number].letters))
     return None
+
+
+def _is_relative(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause only says more of what is before it: "..., whose symbol is Ag"."""
+    return number > 0 and not ends_sentence(listed, number - 1) and listed[number].letters[0] == "J"
 
 
 def is_about_the_answer(listed: Sequence[Clause], span: TokenSpan) -> bool:
@@ -97,10 +102,11 @@ def _is_replaced(listed: Sequence[Clause], number: int) -> bool:
     says York, but that is wrong; it is Leeds", "although document 1 mentions York, it is Leeds"."""
     letters, after = listed[number].letters, listed[number + 1].letters
     later = [clause.letters for clause in listed[number + 1 :]]
-    rejected = find("rejected", after) and not ends_sentence(listed, number)
+    rejected = not ends_sentence(listed, number) and (find("rejected", after) or find("taken_back", after))
     if "K" in letters or not (rejected or find("mentioned_only", letters)):
         return False
-    return any("K" in other and "n" not in other for other in later) and not any(
+    replaced = any("K" in other and "n" not in other for other in later)
+    return (replaced or _gives_another(listed, number + 2)) and not any(
         "G" in clause.letters for clause in listed if clause is not listed[number]
     )
 
@@ -111,13 +117,22 @@ def _takes_back(listed: Sequence[Clause], number: int) -> bool:
     if "G" not in before or re.search("[dK]", before):
         return False
     if not ends_sentence(listed, number - 1):
-        return bool(find("taken_back", letters))
+        alone = ends_sentence(listed, number) and find("error_alone", letters)
+        return bool(alone or find("taken_back", letters))
     if denies_somebody(letters):
         return True
-    after = listed[number + 1].letters if number + 1 < len(listed) else ""
-    another = re.match("[xmBj]*[KM#]" if letters == "n" else "B[KM#]", after)
-    another = another or re.fullmatch("[^nefdK]*K[^nefd]*", after)
-    return bool(find("no_answer", letters)) and bool(another) and "G" not in after
+    return bool(find("no_answer", letters)) and _gives_another(listed, number + 1)
+
+
+def _gives_another(listed: Sequence[Clause], number: int) -> bool:
+    """Whether a clause gives another answer than the right one that was rejected before it."""
+    if number >= len(listed) or "G" in listed[number].letters:
+        return False
+    letters, before = listed[number].letters, listed[number - 1].letters
+    is_label = before != "n" and not ends_sentence(listed, number - 1) and not re.match("[Bjh]", letters)
+    if re.fullmatch("[^nefdK]*K[^nefd]*", letters):
+        return True
+    return not is_label and bool(find("another_given", letters))
 
 
 def _is_labelled_wrong(listed: Sequence[Clause], number: int) -> bool:

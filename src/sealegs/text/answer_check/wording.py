@@ -16,6 +16,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from sealegs.files.package_data import read_json
+from sealegs.text.answer_search.korean import HANGUL, noun
 from sealegs.text.answer_search.normalization import HAN, Word, plain, words
 from sealegs.text.answer_search.spelling import simplified
 
@@ -28,6 +29,8 @@ LETTERS = {
     "apology": "S",
     "not_negating": "z",
     "negation": "n",
+    "instead": "Y",
+    "negated": "~",
     "declining": "A",
     "lack": "l",
     "lacking": "v",
@@ -71,7 +74,7 @@ LETTERS = {
 one, `Q` a word or a name of the question, `J` a word that asks for the same kind of thing as the question
 (who, when), `H` a noun of that kind (name, date), `O` a word of another kind, `M` another name in Latin
 letters, `w` any other word, `#` another number, `,` and `.` the ends of clauses and sentences."""
-SAYING = frozenset("nlvAeyXhCTNzfkd<>DL")
+SAYING = frozenset("nY~lvAeyXhCTNzfkd<>DL")
 """Letters by which decisions are taken: words of the question, as in a title, say nothing."""
 NUMERIC, NAMED = frozenset("134"), frozenset("02")
 """The kinds of things that are given as numbers (times, quantities, extents) and as names (persons, places),
@@ -79,11 +82,16 @@ by their order in the file of phrases."""
 OWN_DOCUMENTS = {"document", "documents", "passage", "passages", "text", "texts", "context", "文档", "资料"}
 """What replies call what they were given, also where the question has the word."""
 HAN_WORD = re.compile(f"[{HAN}]")
+_HANGUL_WORD = re.compile(f"[{HANGUL}]")
+MANY = 40
+"""Words by which the script of a reply is told."""
 
 
 class ByLanguage(Struct, frozen=True, forbid_unknown_fields=True):
     en: tuple[str, ...]
     zh: tuple[str, ...]
+    ko: tuple[str, ...] = ()
+    """The beginnings of words, which go on with their endings; one of a single syllable is a whole word."""
 
 
 class AnswerKind(Struct, frozen=True, forbid_unknown_fields=True):
@@ -97,6 +105,8 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     classes: dict[str, ByLanguage]
     kinds: dict[str, AnswerKind]
     """What a question may ask for: a person, a time, and so on."""
+    clause_endings: tuple[str, ...]
+    """Endings of Korean words behind which another clause begins."""
     irregular: dict[str, str]
     """Forms of verbs in questions that no ending explains."""
 
@@ -121,6 +131,11 @@ class ClassifiedReply(NamedTuple):
     @property
     def letters(self) -> str:
         return "".join(token.letter for token in self.tokens)
+
+    @property
+    def han(self) -> bool:
+        """Whether it is in Chinese characters."""
+        return any(HAN_WORD.match(word.text) for word in self.words[:MANY])
 
 
 def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, str]]) -> ClassifiedReply:
@@ -160,6 +175,8 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
                 position = tokens.pop().start
         tokens.append(ReplyToken(letter, position, end))
         position = end
+        if listed[end - 1].text.endswith(PHRASES.clause_endings):
+            tokens.append(ReplyToken(",", end, end))
     return ClassifiedReply(tokens, listed)
 
 
@@ -211,7 +228,26 @@ def _classified(listed: Sequence[Word], position: int) -> tuple[int, str]:
         letter = letters.get(tuple([w.text for w in phrase]))
         if letter and phrase[-1].clause == word.clause:
             return position + len(phrase), letter
+    if _HANGUL_WORD.match(word.text):
+        return _korean(listed, position)
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
+
+
+def _korean(listed: Sequence[Word], position: int) -> tuple[int, str]:
+    """The end and the letter of the longest Korean phrase whose last word goes on as it likes."""
+    for phrase, letter in _korean_phrases().get(listed[position].text[0], ()):
+        end = position + len(phrase)
+        texts = tuple(word.text for word in listed[position:end])
+        if texts == phrase:
+            return end, letter
+        begins = (
+            (len(phrase) > 1 or len(phrase[0]) > 1)
+            and texts[:-1] == phrase[:-1]
+            and texts[-1].startswith(phrase[-1])
+        )
+        if begins and listed[end - 1].clause == listed[position].clause:
+            return end, letter
+    return position + 1, ""
 
 
 def _begins_name(listed: Sequence[Word], position: int, end: int) -> bool:
@@ -289,10 +325,10 @@ def _base(word: str) -> str:
 
 @lru_cache(maxsize=8192)
 def form(word: str) -> str:
-    """A word without the ending of a verb or of a plural: hosts, hosted and hosting are host."""
+    """A word without the ending of a verb or of a plural: hosted and hosting are host; 수도는 is 수도."""
     word = PHRASES.irregular.get(word, word)
     if not word.isascii():
-        return word
+        return noun(word)
     stem = re.sub(r"([bdgmnprt])\1$", r"\1", re.sub(r"(?:ing|ed|es|s|er|or|e)$", "", word))
     return stem if len(stem) > 2 else word
 
@@ -312,3 +348,15 @@ def lexicon() -> tuple[dict[tuple[str, ...], str], dict[str, tuple[int, ...]]]:
             if len(texts) > 1:
                 lengths.setdefault(texts[0], set()).add(len(texts))
     return letters, {first: tuple(sorted(those, reverse=True)) for first, those in lengths.items()}
+
+
+@cache
+def _korean_phrases() -> dict[str, list[tuple[tuple[str, ...], str]]]:
+    """The Korean phrases and their letters by their first syllable, longest first."""
+    phrases: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    for name, letter in LETTERS.items():
+        for phrase in PHRASES.classes[name].ko if name in PHRASES.classes else ():
+            phrases.setdefault(phrase[0], []).append((tuple(phrase.split()), letter))
+    for listed in phrases.values():
+        listed.sort(key=lambda entry: -sum(map(len, entry[0])))
+    return phrases

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from decimal import Decimal
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -34,6 +35,8 @@ class NounEndings(Struct, frozen=True, forbid_unknown_fields=True):
     """The same after a vowel, run together."""
     joined: tuple[str, ...]
     """Forms in which 이 has taken up what follows."""
+    place_kinds: tuple[str, ...]
+    """What a place is, behind a name of two syllables or more: 서울특별시 is 서울."""
 
 
 _ENDINGS = read_json(__package__, "korean.json", type=NounEndings)
@@ -43,14 +46,31 @@ _VOWEL = frozenset((*_ENDINGS.after_vowel, *_ENDINGS.copula, *_ENDINGS.contracte
 
 
 def is_noun_ending(stem: str, rest: str) -> bool:
-    """Whether `rest`, written on to a Korean noun, leaves it the same noun: a particle or the copula."""
+    """Whether `rest`, written on to a Korean noun, leaves it the same noun: a particle, the copula, or what a
+    place is."""
     code = ord(stem[-1]) if stem else 0
     if not _FIRST <= code <= _LAST:
         return False
     final = (code - _FIRST) % _FINALS
     if rest in _EVERYWHERE or (final in (0, _RIEUL) and rest.startswith("로") and rest in _VOWEL):
         return True
-    return rest in (_CONSONANT if final else _VOWEL)
+    if rest in (_CONSONANT if final else _VOWEL):
+        return True
+    kinds = [kind for kind in _ENDINGS.place_kinds if len(stem) > 1 and rest.startswith(kind)]
+    return any(rest == kind or is_noun_ending(kind[-1], rest.removeprefix(kind)) for kind in kinds)
+
+
+def place_names(place: str) -> list[str]:
+    """A place without what it is: 서울 for 서울특별시. One syllable may be a part of the name."""
+    kinds = [kind for kind in _ENDINGS.place_kinds if len(kind) > 1 and place.endswith(kind)]
+    return [name for kind in kinds if len(name := place.removesuffix(kind)) > 1]
+
+
+@lru_cache(maxsize=4096)
+def noun(word: str) -> str:
+    """A Korean noun without what is written on to it: 수도 of 수도는."""
+    ends = (end for end in range(1, len(word)) if is_noun_ending(word[:end], word[end:]))
+    return word[: next(ends, len(word))]
 
 
 # Numbers

@@ -7,6 +7,7 @@ from functools import cache
 from msgspec import Struct
 
 from sealegs.files.package_data import read_json
+from sealegs.text.answer_search.korean import place_names
 
 
 class Places(Struct, frozen=True, forbid_unknown_fields=True):
@@ -21,7 +22,7 @@ def other_names(answer: str) -> list[str]:
     places = _places()
     names = places.names.get(answer.strip().lower().removeprefix("the "), ())
     without = [answer.removeprefix(country) for country in places.before if answer.startswith(country)]
-    return [*names, *(place for place in without if len(place) >= 2)]
+    return [*names, *(place for place in without if len(place) >= 2), *place_names(answer)]
 
 
 @cache

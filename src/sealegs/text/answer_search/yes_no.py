@@ -1,7 +1,8 @@
 """Whether a reply says yes or no to the question, in English, Korean and Chinese.
 
-A reply says so with its first words ("Yes, …", "아니요.", "不是，…"), or where it concludes ("So no, …", "The
-answer is yes."): what it concludes counts, and the last conclusion if there are several.
+A reply says so with its first words ("Yes, …", "아니요.", "不是，…"), or where it concludes or corrects
+itself ("So no, …", "The answer is yes.", "Wait, no", a box in TeX): what it concludes counts, and the last
+conclusion if there are several.
 """
 
 from __future__ import annotations
@@ -36,11 +37,14 @@ NO = (
 )
 _CONCLUDES = re.compile(
     r"(?:(?:the |my )?(?:final |short |correct )?answer(?: here| to (?:this|the|your) question)?(?: is|:)"
+    r"|wait|actually|on second thought|correction"
     r"|so|therefore|thus|hence|in short|in conclusion|in summary|overall"
     r"|(?:최종 )?(?:정?답|결론)(?:은|:)|따라서|그러므로|결론적으로|즉"
     r"|(?:最终)?答案(?:是|为|:)|答:|所以|因此|结论(?:是|:)|总之)[\s,:，\"'“(]*",
     re.IGNORECASE,
 )
+_BOXED = re.compile(r"\\boxed\{\s*(?:\\[a-z]{1,10}\{\s*)?([^{}\n]{1,40})\}{1,2}")
+_ASKED = re.compile(r"[^?.,!;:\n]{1,80}\?\s*")
 _DECIDED = {"肯定的": True, "否定的": False}
 _BEGINNING = re.compile(r"[\s\"'“(>-]*")
 
@@ -63,8 +67,11 @@ def polarity(answer: str) -> bool | None:
 
 def yes_or_no(text: str) -> bool | None:
     """What a reply says to a question of yes or no; None where it says neither."""
-    text = plain(text)
-    first = _read(text, _BEGINNING.match(text).end())  # type: ignore[union-attr]
+    text = _BOXED.sub(r"\nAnswer: \1.\n", plain(text))
+    begin = _BEGINNING.match(text).end()  # type: ignore[union-attr]
+    asked = _ASKED.match(text, begin)
+    first = _read(text, asked.end()) if asked else None  # "Yes? No, it is not."
+    first = _read(text, begin) if first is None else first
     verdicts = [
         _read(text, match.end()) for match in _CONCLUDES.finditer(text) if _begins(text, match.start())
     ]

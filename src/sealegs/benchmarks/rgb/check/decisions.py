@@ -22,10 +22,7 @@ from sealegs.text.answer_check.denials import (
     denied_clauses,
     is_about_the_answer,
 )
-from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, asks_about_error
-
-MANY = 40
-"""Words by which the script of a reply is told."""
+from sealegs.text.answer_check.wording import ClassifiedReply, asks_about_error
 
 
 class Decisions(NamedTuple):
@@ -41,8 +38,7 @@ class Decisions(NamedTuple):
 
 def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
-    han = any(HAN_WORD.match(word.text) for word in reading.words[:MANY])
-    reply = _ReplyClauses(clauses(reading, query), query, han=han)
+    reply = _ReplyClauses(clauses(reading, query), query, han=reading.han)
     return reply.decide(mentioned=mentioned)
 
 

@@ -7,7 +7,6 @@ is read from the word classes of its clauses (`text/answer_check`, `decisions`).
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,32 +14,15 @@ from sealegs.benchmarks.rgb.check.decisions import Decisions, decide
 from sealegs.benchmarks.rgb.check.quotation import quotation
 from sealegs.models.reasoning import split_reasoning
 from sealegs.text.answer_check.clauses import TokenSpan
-from sealegs.text.answer_check.wording import ClassifiedReply, read
+from sealegs.text.answer_check.reply import NamedAnswer, read_reply, reply_words
+from sealegs.text.answer_check.wording import ClassifiedReply
 from sealegs.text.answer_search.mention import (
     Answer,
     Match,
-    asked_spellings,
     ends,
     given,
-    mentions,
     plain_query,
     simplified_answer,
-    target,
-    text_words,
-)
-from sealegs.text.answer_search.normalization import Word
-from sealegs.text.answer_search.spelling import simplified
-
-_BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]{1,8}|\.{3})[ \t]*$", re.MULTILINE)
-_BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
-_TITLE = re.compile("《([^《》\n]{1,40})》")
-_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
-_CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
-_CROSS_THEN_CHECK = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘](?=[^❌✗✘\n]{1,200}[✅✔✓])")
-_CROSS_BEFORE = re.compile(
-    r"^[ \t>*-]{0,8}[❌✗✘][ \t]*(?![^\n]*(?:[Dd]oc|\b[Nn]ot?\b|文档))(?P<wrong>[^❌✗✘✅✔✓:：\n]{1,40}?)"
-    r"[ \t]*\n?[ \t>*-]{0,8}[✅✔✓][ \t]*",
-    re.MULTILINE,
 )
 
 
@@ -82,17 +64,11 @@ def lenient(
     from the wording of the clauses. Of a text without end, its two ends are read.
     """
     text = visible_text(prediction)
-    listed, query = text_words(_marks_read(text)), plain_query(query)
+    listed, query = reply_words(text), plain_query(query)
     answer, fake = simplified_answer(answer), simplified_answer(fake)
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
-    spans = _spans(fake, false, listed, "K", query) | _spans(answer, matches, listed, "G", query)
-    titles = tuple((title,) for title in _TITLE.findall(simplified(text)) if title not in query)
-    if titles:
-        taken = {place for start, (end, _) in spans.items() for place in range(start, end)}
-        named = _spans(titles, (), listed, "M", query)
-        spans |= {start: span for start, span in named.items() if taken.isdisjoint(range(start, span[0]))}
-    reading = read(listed, query, spans)
+    reading = read_reply(text, listed, query, NamedAnswer(answer, matches), NamedAnswer(fake, false))
     decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
     rejected = decisions.rejected is not None
     return CheckVerdict(
@@ -115,14 +91,6 @@ def visible_text(prediction: str) -> str:
     return answer_text if closed else text
 
 
-def _marks_read(text: str) -> str:
-    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out."""
-    text = _STRUCK.sub(" ", text)
-    text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
-    text = _CROSS_BEFORE.sub(r"Wrong: \g<wrong>\nRight: ", text)
-    return _CROSS.sub(" wrong", _CROSS_THEN_CHECK.sub(" wrong; ", text))
-
-
 class _DecisionWords(Mapping[str, str]):
     """The words of each decision, looked up only when somebody reads them."""
 
@@ -141,23 +109,3 @@ class _DecisionWords(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(self._spans)
-
-
-def _spans(
-    answer: Answer, matches: Sequence[Match | None], listed: Sequence[Word], letter: str, query: str
-) -> dict[int, tuple[int, str]]:
-    """The mentions of an answer: the end and the letter of the longest by its start."""
-    spans: dict[int, tuple[int, str]] = {}
-    targets = [
-        target(spelling, query)
-        for part in answer
-        for alternative in part
-        for spelling in asked_spellings(alternative, query)
-    ]
-    # What was found in another way, as a surname alone is, is marked wherever it is.
-    found = [listed[match.start : match.end] for match in matches if match]
-    targets += [target(" ".join(word.cased for word in words), query) for words in found]
-    for sought in dict.fromkeys(targets):
-        for start, end in mentions(sought, listed):
-            spans[start] = max(spans.get(start, (0, letter)), (end, letter))
-    return spans

@@ -1,0 +1,84 @@
+"""A reply with the answers in it marked, as `wording` reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sealegs.text.answer_check.wording import ClassifiedReply, read
+from sealegs.text.answer_search.mention import (
+    Answer,
+    Match,
+    asked_spellings,
+    mentions,
+    target,
+    text_words,
+)
+from sealegs.text.answer_search.normalization import Word
+from sealegs.text.answer_search.spelling import simplified
+
+_BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]{1,8}|\.{3})[ \t]*$", re.MULTILINE)
+_BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
+_TITLE = re.compile("《([^《》\n]{1,40})》")
+_STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
+_CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
+_CROSS_THEN_CHECK = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘](?=[^❌✗✘\n]{1,200}[✅✔✓])")
+_CROSS_BEFORE = re.compile(
+    r"^[ \t>*-]{0,8}[❌✗✘][ \t]*(?![^\n]*(?:[Dd]oc|\b[Nn]ot?\b|文档))(?P<wrong>[^❌✗✘✅✔✓:：\n]{1,40}?)"
+    r"[ \t]*\n?[ \t>*-]{0,8}[✅✔✓][ \t]*",
+    re.MULTILINE,
+)
+
+
+class NamedAnswer(NamedTuple):
+    """An answer, and where a reply has its parts."""
+
+    answer: Answer
+    matches: Sequence[Match | None]
+
+
+def reply_words(text: str) -> tuple[Word, ...]:
+    """The words of a reply, with marks that stand for words written out."""
+    return text_words(_marks_read(text))
+
+
+def read_reply(
+    text: str, listed: Sequence[Word], query: str, right: NamedAnswer, false: NamedAnswer
+) -> ClassifiedReply:
+    """The classes of a reply's words, with the right answer and the false one marked."""
+    spans = answer_spans(false, listed, "K", query) | answer_spans(right, listed, "G", query)
+    titles = tuple((title,) for title in _TITLE.findall(simplified(text)) if title not in query)
+    if titles:
+        taken = {place for start, (end, _) in spans.items() for place in range(start, end)}
+        named = answer_spans(NamedAnswer(titles, ()), listed, "M", query)
+        spans |= {start: span for start, span in named.items() if taken.isdisjoint(range(start, span[0]))}
+    return read(listed, query, spans)
+
+
+def answer_spans(
+    named: NamedAnswer, listed: Sequence[Word], letter: str, query: str
+) -> dict[int, tuple[int, str]]:
+    """The mentions of an answer: the end and the letter of the longest by its start."""
+    spans: dict[int, tuple[int, str]] = {}
+    targets = [
+        target(spelling, query)
+        for part in named.answer
+        for alternative in part
+        for spelling in asked_spellings(alternative, query)
+    ]
+    # What was found in another way, as a surname alone is, is marked wherever it is.
+    found = [listed[match.start : match.end] for match in named.matches if match]
+    targets += [target(" ".join(word.cased for word in words), query) for words in found]
+    for sought in dict.fromkeys(targets):
+        for start, end in mentions(sought, listed):
+            spans[start] = max(spans.get(start, (0, letter)), (end, letter))
+    return spans
+
+
+def _marks_read(text: str) -> str:
+    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out."""
+    text = _STRUCK.sub(" ", text)
+    text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
+    text = _CROSS_BEFORE.sub(r"Wrong: \g<wrong>\nRight: ", text)
+    return _CROSS.sub(" wrong", _CROSS_THEN_CHECK.sub(" wrong; ", text))

@@ -1,0 +1,60 @@
+"""An answer that a text names: given as its own, or denied there or in another clause or sentence."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from msgspec import Struct
+
+from sealegs.files.jsonfile import read_json_lines
+from sealegs.text.answer_check.stated import stated_answer
+from sealegs.text.answer_search.mention import parts
+
+
+class Wording(Struct, frozen=True, forbid_unknown_fields=True):
+    """A reply that names an answer, and whether it gives it."""
+
+    lang: str
+    question: str
+    answer: str
+    reply: str
+    right: bool
+
+
+WORDINGS = list(read_json_lines(Path(__file__).parents[1] / "labelled" / "denied.jsonl", Wording))
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("lang", ["en", "ko", "zh"])
+def test_an_answer_is_stated_unless_the_text_takes_it_back(lang: str, right: bool) -> None:
+    rows = [row for row in WORDINGS if (row.lang, row.right) == (lang, right)]
+    stated = [stated_answer(row.reply, parts(row.answer), row.question) != [None] for row in rows]
+    assert len(rows) >= 40
+    assert [row.reply for row, each in zip(rows, stated, strict=True) if each != right] == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "stated"),
+    [
+        ("It is not Paris.", False), ("It isn't actually Paris.", False), ("Rome rather than Paris.", False),
+        ("Not Rome but Paris.", True), ("Not only Paris but Lyon too.", True),
+        ("It is not far from Paris.", True), ("Some say it is not Paris. It is Paris.", True),
+        ("不是Paris。", False), ("不是罗马，是Paris。", True),
+        ("Paris가 아닙니다.", False), ("로마가 아니라 Paris입니다.", True), ("Paris입니다. 아니요.", True),
+        ("not Paris, " * 30, False),
+    ],
+)  # fmt: skip
+def test_an_answer_that_is_denied_where_it_is_named_is_not_stated(reply: str, stated: bool) -> None:
+    assert [match is not None for match in stated_answer(reply, parts("Paris"))] == [stated]
+
+
+def test_a_denial_of_something_else_denies_no_answer() -> None:
+    reply = "Century years are exceptions if not divisible by 400."
+    assert stated_answer(reply, parts("400")) != [None]
+
+
+def test_each_part_of_an_answer_is_denied_by_itself() -> None:
+    expected = parts(["nitrogen", ["21", "21%"]])
+    reply = "Oxygen makes up 21% of the air, but it is not nitrogen that we breathe in."
+    assert stated_answer(reply, expected, "What is in the air?") == [None, "21 %"]
