@@ -6,7 +6,11 @@ error or are wrong, in the words of current models; `real`, replies of a small m
 and `negated`, those of its replies that have a word of negation or correction; `fresh`, replies of all
 kinds, written when the rules were there by writers who had read none of them. The errors on them were read
 since, so that none of these is unseen; `natural`, replies as models give them in such a task, by which no
-rule was changed. All but the first were labelled by reading before the check was applied.
+rule was changed; `real_7301`, replies of a small model to a set of seed 7301, questions drawn at random;
+`chat_style`, wordings after the manner of current chat models by a writer who had read no rule, each filled
+with three facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
+`chat_style.mirae.jsonl` the same for closed questions of MIRAE. All but the first were labelled by reading
+before the check was applied.
 """
 
 from __future__ import annotations
@@ -26,7 +30,9 @@ from sealegs.benchmarks.rgb.make.generator import compose
 from sealegs.files.jsonfile import read_json_lines
 from sealegs.text.answer_search.mention import RawAnswer, parts
 
-Part: TypeAlias = Literal["heldout", "natural", "fresh", "plain", "plain_other", "real", "negated"]
+Part: TypeAlias = Literal[
+    "heldout", "natural", "fresh", "plain", "plain_other", "real", "negated", "real_7301", "chat_style"
+]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}
 FOLDER = Path(__file__).parent / "labelled"
