@@ -73,6 +73,34 @@ def test_a_surname_that_repeats_words_of_the_question_names_nobody(
 @pytest.mark.parametrize(
     ("answer", "reply", "named"),
     [
+        ("Miguel de Cervantes", "Miguel de Cervo wrote it.", False),
+        ("Miguel de Cervantes", "Rodrigo de Cervantes wrote it.", False),
+        ("Ludwig van Beethoven", "Ludwig van Halen", False),
+        ("Ludwig van Beethoven", "It was Ludwig van der Rohe.", False),
+        ("Ludwig van Beethoven", "Karl van Beethoven", False),
+        ("Leonardo da Vinci", "Leonardo di Caprio", False),
+        ("Charles de Gaulle", "Charles de Montesquieu", False),
+        ("Catherine of Aragon", "Catherine of Braganza", False),
+        ("Catherine of Aragon", "Ferdinand, the king of Aragon", False),
+        ("Daphne du Maurier", "George du Maurier wrote it.", False),
+        ("Ludwig van Beethoven", "Beethoven", True),
+        ("Ludwig van Beethoven", "It was van Beethoven.", True),
+        ("Ludwig van Beethoven", "L. van Beethoven", True),
+        ("Leonardo da Vinci", "It was painted by da Vinci.", True),
+        ("Leonardo da Vinci", "Leonardo painted it.", True),
+        ("Charles de Gaulle", "General de Gaulle", True),
+        ("Rembrandt van Rijn", "Rembrandt, of course", True),
+        ("Catherine of Aragon", "Queen Catherine", True),
+        ("Ada Lock", "Lock of the Reform Party won.", True),
+    ],
+)
+def test_one_name_of_a_person_is_not_taken_from_somebody_elses(answer: str, reply: str, named: bool) -> None:
+    assert (find_answer(reply, parts(answer), "Who is it?") != [None]) is named
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "named"),
+    [
         ("Henry VIII", "It was Henry the Eighth.", True),
         ("Henry VIII", "Henry the Seventh.", False),
         ("25th anniversary", "On its twenty-fifth anniversary.", True),

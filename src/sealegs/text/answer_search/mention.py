@@ -28,6 +28,8 @@ RawAnswer: TypeAlias = str | list[str | list[str]]
 """An answer as files write it: a text, a list of parts, or a list of lists of alternatives."""
 LONGEST_REPLY_CHARS = 20_000
 """Characters of a text that are read, half of them from its end: more is a model that does not stop."""
+LONGEST_PREFIX = 4
+"""Words beside a name of a person that may belong to it: the particles of Ludwig van der Rohe, an initial."""
 UNITS = frozenset(SPELLING.units.values())
 
 
@@ -184,22 +186,35 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
         return None
     if sought.han or any(True for _ in mentions(sought, text)):
         return None
-    known_by = sought.words[0 if sought.words[1].text in SPELLING.particles else -1]
-    surname = target(known_by.cased, query)
-    allowed = {word.text for word in sought.words} | set(SPELLING.titles) | (sought.asked or frozenset())
-    initials = "".join(word.text[0] for word in sought.words[:-1])
-    for start, end in mentions(surname, text):
-        if _repeats(query, text, start, end):
-            continue
-        first = start - (start > 0 and text[start - 1].text in initials)
-        before = text[first - 1] if first and text[first - 1].clause == text[start].clause else None
-        after = text[end] if end < len(text) and text[end].clause == text[start].clause else None
-        if before is None and after is None:
-            return start, end
-        named = before is not None and before.cased[:1].isupper() and before.text not in allowed
-        if text[start].cased[:1].isupper() and not named and not (after and after.cased[:1].isupper()):
-            return start, end
+    particle = sought.words[1].text
+    last = [] if particle == "of" else [sought.words[-1]]  # Henry of Navarre is not called Navarre
+    first = [sought.words[0]] if particle in SPELLING.particles else []
+    for known_by in (*last, *first):
+        for start, end in mentions(target(known_by.cased, query), text):
+            if not _repeats(query, text, start, end) and _is_whole_name(sought, text, start, end):
+                return start, end
     return None
+
+
+def _is_whole_name(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
+    """Whether one name of a person is not part of another person's: Karl van Beethoven, Ludwig van Halen."""
+    own = {word.text for word in sought.words}
+    allowed = own | set(SPELLING.titles) | (sought.asked or frozenset())
+    particles = set(SPELLING.particles) - ({"of"} - own)
+    initials = "".join(word.text[0] for word in sought.words[:-1])
+    clause = text[start].clause
+    before = [word for word in text[max(0, start - LONGEST_PREFIX) : start] if word.clause == clause]
+    after = [word for word in text[end : end + LONGEST_PREFIX] if word.clause == clause]
+    while before and before[-1].text in particles:
+        before.pop()
+    if before and before[-1].text in initials:
+        before.pop()
+    if not before and not after:
+        return True
+    following = next((word for word in after if word.text not in particles), None)
+    named = bool(before) and before[-1].cased[:1].isupper() and before[-1].text not in allowed
+    continued = following is not None and following.cased[:1].isupper()
+    return text[start].cased[:1].isupper() and not named and not continued
 
 
 def _repeats(query: str, text: Sequence[Word], start: int, end: int) -> bool:

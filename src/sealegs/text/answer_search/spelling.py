@@ -30,7 +30,7 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
     copula: tuple[str, ...]
     """What may be before an answer that counts only alone."""
     particles: tuple[str, ...]
-    """What follows a first name by which a person is known: Rembrandt van Rijn."""
+    """What joins the names of a person, who may be known by the first alone: Rembrandt van Rijn."""
     prepositions: tuple[str, ...]
     """What may follow a number that is given without its unit."""
     measures: tuple[str, ...]
