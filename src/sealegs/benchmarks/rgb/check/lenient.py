@@ -2,7 +2,8 @@
 
 The right answer and the false one are sought word by word (`text/answer_search`). An answer that is
 mentioned is right unless the reply denies it or declines; whether it does, and whether it reports an error,
-is read from the word classes of its clauses (`text/answer_check`, `decisions`).
+is read from the word classes of its clauses (`text/answer_check`, `decisions`). It is wrong too where it
+gives the two values of a question in two parts to each other's part (`exchanged`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from sealegs.benchmarks.rgb.check.decisions import Decisions, decide
+from sealegs.benchmarks.rgb.check.exchanged import exchanged
 from sealegs.benchmarks.rgb.check.quotation import quotation
 from sealegs.models.reasoning import split_reasoning
 from sealegs.text.answer_check.clauses import TokenSpan
@@ -68,8 +70,11 @@ def lenient(
     answer, fake = simplified_answer(answer), simplified_answer(fake)
     matches = [given(part, listed, fake, query) for part in answer]
     false = [given(part, listed, answer, query, equal=True) for part in fake]
-    reading = read_reply(text, listed, query, NamedAnswer(answer, matches), NamedAnswer(fake, false))
+    named = NamedAnswer(answer, matches)
+    reading = read_reply(text, listed, query, named, NamedAnswer(fake, false))
     decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
+    if decisions.right and (span := exchanged(reading, query, named)):
+        decisions = decisions._replace(right=False, denied=span)
     rejected = decisions.rejected is not None
     return CheckVerdict(
         parts=tuple(int(bool(match) and (decisions.right or not rejected)) for match in matches),

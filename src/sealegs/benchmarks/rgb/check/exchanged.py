@@ -1,0 +1,123 @@
+"""Whether a reply to a question of two parts exchanges their values: the visitors of 2004 for those of 2002.
+
+The halves of a question are told apart by the words that only one of them has. Two values are exchanged where
+the clause of each has words of the other half and none of its own; a reply that gives both rightly somewhere
+exchanges nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple
+
+from sealegs.text.answer_check.clauses import TokenSpan
+from sealegs.text.answer_check.reply import NamedAnswer, answer_spans
+from sealegs.text.answer_check.wording import ClassifiedReply, asked_forms, form
+from sealegs.text.answer_search.mention import Answer, target
+from sealegs.text.answer_search.normalization import Word
+
+_ASKING = "(?:[谁么少几哪]|多远)"
+_CLAUSE = "[^,;?。]*"
+_BETWEEN_QUESTIONS = re.compile(
+    rf"[,;]( and )|(?<![^,;?。])(?={_CLAUSE}{_ASKING}){_CLAUSE}+([,;?])(?={_CLAUSE}{_ASKING})"
+)
+_BETWEEN_NAMES = re.compile(r"( and |[和与及])")
+_PAUSE = re.compile(r"[.?!:;,。]\s*(?=\S)")
+_UNTELLING = frozenset({"it", "they", "who", "was", "are", "1", *"一分别又其中得"})
+"""Words of questions that name neither half."""
+_JOINING = frozenset({"and", "but", "while", "whereas"})
+
+
+class _Mention(NamedTuple):
+    start: int
+    end: int
+    part: int
+
+
+def exchanged(reading: ClassifiedReply, query: str, right: NamedAnswer) -> TokenSpan | None:
+    """The tokens by which a reply exchanges the two values of the right answer, or nothing."""
+    halves = _halves(query) if len(right.answer) == 2 and _are_alike(right.answer) else None
+    mentions = _mentions(reading.words, query, right) if halves else []
+    span = None
+    for number, (first, second) in enumerate(pairwise(mentions)):
+        if first.part == second.part:
+            continue
+        begin = _first_end(reading.words, mentions[number - 1].end, first.start) if number else 0
+        behind = mentions[number + 2].start if number + 2 < len(mentions) else None
+        end = len(reading.words) if behind is None else _first_end(reading.words, second.end, behind)
+        limits = list(_ends(reading.words, first.end, second.start))
+        for limit in {*limits[:1], *limits[-1:]}:
+            forms = _forms(reading.words, begin, first, limit), _forms(reading.words, limit, second, end)
+            names = [_named(forms[0] - forms[1], halves), _named(forms[1] - forms[0], halves)]
+            if names == [{first.part}, {second.part}]:
+                return None
+            if names == [{second.part}, {first.part}]:
+                span = span or _tokens(reading, first.start, second.end)
+    return span
+
+
+def _forms(listed: Sequence[Word], begin: int, mention: _Mention, end: int) -> set[str]:
+    """The words about a mention, without its own."""
+    return {form(word.text) for word in (*listed[begin : mention.start], *listed[mention.end : end])}
+
+
+def _named(forms: set[str], halves: Sequence[frozenset[str]] | None) -> set[int]:
+    """Which halves of the question the words name."""
+    return {part for part, half in enumerate(halves or ()) if half & forms}
+
+
+def _mentions(listed: Sequence[Word], query: str, right: NamedAnswer) -> list[_Mention]:
+    """Where a reply has the values, without those inside others."""
+    mentions = []
+    for part, match in enumerate(right.matches):
+        spans = answer_spans(NamedAnswer((right.answer[part],), (match,)), listed, "G", query)
+        mentions += [_Mention(start, end, part) for start, (end, _) in spans.items()]
+    mentions.sort(key=lambda mention: (mention.start, -mention.end))
+    apart: list[_Mention] = []
+    for mention in mentions:
+        if not apart or mention.start >= apart[-1].end:
+            apart.append(mention)
+    return apart
+
+
+def _ends(listed: Sequence[Word], start: int, end: int) -> Iterator[int]:
+    """Where clauses end between two mentions."""
+    for n in range(start, end + 1):
+        if listed[n].clause != listed[n - 1].clause or (n < end and listed[n].text in _JOINING):
+            yield n
+
+
+def _first_end(listed: Sequence[Word], start: int, end: int) -> int:
+    return next(_ends(listed, start, end), end)
+
+
+def _tokens(reading: ClassifiedReply, start: int, end: int) -> TokenSpan:
+    """The tokens of some words."""
+    tokens = [n for n, token in enumerate(reading.tokens) if token.end > start and token.start < end]
+    return TokenSpan(tokens[0], tokens[-1] + 1)
+
+
+def _are_alike(answer: Answer) -> bool:
+    """Whether both values are names, or numbers of the same unit: nobody exchanges others."""
+    units = []
+    for alternatives in answer:
+        listed = target(alternatives[0]).words
+        is_number = any(word.number for word in listed)
+        units.append({word.text for word in listed if not word.number} if is_number else None)
+    return units[0] == units[1]
+
+
+@lru_cache(maxsize=1024)
+def _halves(query: str) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The words that only one half of a question has, for each; None where no two halves can be told."""
+    limits = list(_BETWEEN_QUESTIONS.finditer(query))
+    names = list(_BETWEEN_NAMES.finditer(query))
+    if not limits and len(names) != 1:
+        return None
+    limit = (limits or names)[-1]
+    before, after = _PAUSE.split(query[: limit.start(limit.lastindex or 0)])[-1], query[limit.end() :]
+    first, second = asked_forms(before) - _UNTELLING, asked_forms(after) - _UNTELLING
+    return (first - second, second - first) if first - second and second - first else None

@@ -1,0 +1,114 @@
+"""A reply that gives the two values of a question in two parts to the wrong halves is wrong."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import NamedTuple
+
+import pytest
+
+from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
+from sealegs.text.answer_search.mention import parts
+
+
+class Asked(NamedTuple):
+    """A question, what its halves name, and their values."""
+
+    query: str
+    halves: tuple[str, str]
+    values: tuple[str, str]
+
+
+ENGLISH = (
+    Asked(
+        "How many people attended the Lantern Festival in 2002, and how many in 2004?",
+        ("2002", "2004"),
+        ("20,723 people", "62,744 people"),
+    ),
+    Asked(
+        "Ormerod bought three firms. What did the most expensive cost, and what did the cheapest cost?",
+        ("the most expensive", "the cheapest"),
+        ("49.6 million crowns", "36.6 million crowns"),
+    ),
+    Asked(
+        "Which companies won the contracts for the cycle tunnel and for the sewage works in Ravenbridge?",
+        ("the cycle tunnel", "the sewage works"),
+        ("Pomfret Builders", "Trevanion Brothers"),
+    ),
+)
+HAN = (
+    Asked("谁在1996年当选为碧坝市商会会长，2008年当选的又是谁？", ("1996年", "2008年"), ("熊鹿鸣", "温雨桐")),
+    Asked("金穗文艺奖的诗歌类和散文类的得主分别是谁？", ("诗歌类", "散文类"), ("雷子衿", "莫天朗")),
+)
+TYING = (
+    "{a}: {A}\n{b}: {B}",
+    "- **{b}**: {B}\n- **{a}**: {A}",
+    "| Item | Answer |\n|---|---|\n| {a} | {A} |\n| {b} | {B} |",
+    "For {a} it was {A}, and for {b}, {B}.",
+    "For {a} it was {A}. For {b} it was {B}.",
+    "{B} for {b}, and {A} for {a}.",
+    "{A} ({a}); {B} ({b})",
+    "Document 1 says that {a} comes to {A}. Document 3 gives {B} for {b}. So the answers are {A} and {B}.",
+)
+HAN_TYING = (
+    "{a}：{A}\n{b}：{B}",
+    "{a}是{A}，而{b}是{B}。",
+    "{A}（{a}），{B}（{b}）",
+    "根据文档，{b}为{B}；{a}为{A}。",
+)
+NOT_TYING = (
+    "{A} and {B}",
+    "{B}, {A}",
+    "{a} and {b}: {A} and {B}, respectively.",
+    "{A} for {a}, {B} for the other.",
+    "The first answer is {A}, the second {B}.",
+    "Comparing {a} with {b}: {A} and {B}.",
+    "| {a} | {b} |\n|---|---|\n| {A} | {B} |",
+    "{A}, not {B}, is the answer for {a}; for {b} it is {B}.",
+    "Unlike {b}, {a} was {A}; {b} was {B}.",
+)
+
+
+def verdict(reply: str, asked: Asked, values: tuple[str, str]) -> CheckVerdict:
+    (a, b), (first, second) = asked.halves, values
+    return lenient(reply.format(a=a, b=b, A=first, B=second), parts(list(asked.values)), query=asked.query)
+
+
+WORDINGS = (*product(TYING, ENGLISH), *product(HAN_TYING, HAN))
+
+
+@pytest.mark.parametrize(("reply", "asked"), WORDINGS)
+def test_two_values_that_are_given_to_each_others_half_are_wrong(reply: str, asked: Asked) -> None:
+    exchanged = verdict(reply, asked, asked.values[::-1])
+    assert not exchanged.right
+    assert exchanged.words["denied"]
+    assert exchanged.parts == (1, 1)
+    assert not exchanged.rejected
+
+
+@pytest.mark.parametrize(("reply", "asked"), [*WORDINGS, *product(NOT_TYING, ENGLISH)])
+def test_two_values_with_their_own_half_or_with_none_are_right(reply: str, asked: Asked) -> None:
+    assert verdict(reply, asked, asked.values).right
+
+
+def test_a_winner_named_in_the_defeat_that_came_later_is_not_exchanged() -> None:
+    query = "Who won the election in Ambleminster in 2003, and who won it in 2021?"
+    reply = "In 2021, Silas Carrick was beaten by Elsa Abernald, and in 2003 Silas Carrick won."
+    assert lenient(reply, parts(["Silas Carrick", "Elsa Abernald"]), query=query).right
+
+
+@pytest.mark.parametrize(
+    ("query", "answer", "reply"),
+    [
+        (
+            "What is the title of the longer book, and how many pages does the shorter one have?",
+            ["The Courtyard", "377 pages"],
+            "The Courtyard, with 400 pages; the other book has 377.",
+        ),
+        ("Which two cities hosted the cup?", ["Tampere", "Aarhus"], "Aarhus first, then Tampere."),
+    ],
+)
+def test_values_of_two_kinds_and_halves_that_do_not_differ_are_not_exchanged(
+    query: str, answer: list[str | list[str]], reply: str
+) -> None:
+    assert lenient(reply, parts(answer), query=query).right
