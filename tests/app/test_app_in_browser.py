@@ -5,7 +5,10 @@ Debian's chromium is driven by Playwright; without a browser these tests are ski
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from playwright.sync_api import Browser, Page, expect
 
 import sealegs as sl
 from browsers import chromium
+from commandline import command
 from scripted import Scripted
 from serving import Serving, serving
 
@@ -46,9 +50,14 @@ def opened(
     page.on("console", lambda message: seen.append(message.text) if message.type == "error" else None)
     page.on("dialog", lambda dialog: seen.append(f"dialog {dialog.message}"))
     page.on("request", lambda request: None if request.url.startswith(HERE) else seen.append(request.url))
-    page.goto(app.address)
+    enter(page, app)
     page.goto(f"http://127.0.0.1:{app.port}{path}")
     return page, seen
+
+
+def enter(page: Page, app: Serving) -> None:
+    page.goto(app.address)
+    expect(page).to_have_url(f"{HERE}{app.port}/")
 
 
 PAGES = {
@@ -137,7 +146,7 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
 def test_without_a_script_the_samples_can_be_read(browser: Browser, app: Serving) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.goto(app.address)
+    enter(page, app)
     page.goto(f"http://127.0.0.1:{app.port}/run?run=one")
     page.get_by_role("link", name="Read the samples one by one").click()
     expect(page.get_by_text("1 of 8")).to_be_visible()
@@ -206,3 +215,34 @@ def test_a_connection_is_tested_before_the_start(browser: Browser, tmp_path: Pat
         page.get_by_role("button", name="Change the settings").click()
         expect(page.get_by_label("Model name")).to_have_value("m")
         page.context.close()
+
+
+def test_a_browser_is_opened_without_the_token_on_its_command_line(browser: Browser, tmp_path: Path) -> None:
+    """Everyone on the machine reads command lines: the token is in a file that only this person reads."""
+    script, begun, runs = tmp_path / "browser", tmp_path / "begun", tmp_path / "runs"
+    script.write_text(f'#!/bin/sh\necho "$@" > {begun}.part\nmv {begun}.part {begun}\n')
+    script.chmod(0o700)
+    runs.mkdir()
+    with subprocess.Popen(
+        command("app", "--runs", runs, "--port", 0, "--open"),
+        env={**os.environ, "HOME": str(tmp_path), "BROWSER": str(script)},
+        stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stderr is not None
+            printed = re.findall(r"http://\S+", process.stderr.readline())
+            while not begun.exists():
+                assert process.poll() is None
+                time.sleep(0.05)
+            [page_file] = tmp_path.glob("sealegs-*/open.html")
+            assert begun.read_text() == f"{page_file.as_uri()}\n"
+            modes = [path.stat().st_mode & 0o777 for path in (page_file.parent, page_file)]
+            assert modes == [0o700, 0o600]
+            page = browser.new_page()
+            page.goto(page_file.as_uri())
+            expect(page).to_have_url(printed[0].partition("?")[0])
+            expect(page.get_by_role("heading", name="Runs")).to_be_visible()
+            page.close()
+        finally:
+            process.terminate()
+    assert not page_file.parent.exists()

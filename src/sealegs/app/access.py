@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import html
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable
@@ -31,6 +32,10 @@ POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'"
 )
 """What the browser holds every page to: nothing is loaded from elsewhere and nothing is sent there."""
+LEADING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sealegs</title>
+<link rel="icon" href="data:,">
+<meta http-equiv="refresh" content="0; url={0}"><p><a href="{0}">Open Sealegs</a></p></html>
+"""
 PRIVATE = "refused: open the address that `sealegs app` printed; it has a token that this browser lacks."
 
 
@@ -99,7 +104,8 @@ class AccessControl:
             return web.Response(status=403, text=f"{PRIVATE}\n")
         rest = [(name, value) for name, value in request.query.items() if name != TOKEN]
         address = request.path + (f"?{urlencode(rest)}" if rest else "")
-        response = web.Response(status=303, headers={"Location": address})
+        # Not a redirect: where a page or a file led here, a browser would follow it without this cookie.
+        response = web.Response(text=leading_page(address), content_type="text/html")
         response.set_cookie(
             COOKIE.format(request.url.port), self.token, httponly=True, samesite="Strict", path="/"
         )
@@ -123,6 +129,11 @@ class AccessControl:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers["Server"] = "Sealegs"
         response.headers.setdefault("Cache-Control", "no-store")
+
+
+def leading_page(address: str) -> str:
+    """A page that leads to an address at once."""
+    return LEADING.format(html.escape(address))
 
 
 def _name_of(url: str) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import os
 import re
 import socket
-import sys
-import threading
-import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TypeAlias
 
@@ -18,6 +15,7 @@ from aiohttp import web
 from msgspec import Struct
 
 from sealegs.app.access import TOKEN, AccessControl
+from sealegs.app.opening import browser_opened
 from sealegs.app.rendering import with_problems
 from sealegs.app.routes import add_routes
 from sealegs.app.settings import SETTINGS, AppSettings
@@ -98,18 +96,11 @@ def serve(server: AppServer, say: Say) -> None:
         url = server.url(listener.getsockname()[1])
         address = f"{url}/?{TOKEN}={token}" if token else url
         say(f"Sealegs is at {address} (Ctrl-C ends it)")
-        if server.open_browser:
-            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-        web.run_app(
-            app, sock=listener, print=None, access_log=None, shutdown_timeout=SHUTDOWN_S,
-            loop=asyncio.new_event_loop(),
-        )  # fmt: skip
-
-
-def can_open_browser() -> bool:
-    """Whether there is a person with a screen: a browser in the terminal would take it over."""
-    screen = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)
-    return bool(screen) and sys.stderr is not None and sys.stderr.isatty()
+        with browser_opened(address) if server.open_browser else nullcontext():
+            web.run_app(
+                app, sock=listener, print=None, access_log=None, shutdown_timeout=SHUTDOWN_S,
+                loop=asyncio.new_event_loop(),
+            )  # fmt: skip
 
 
 def _listener(host: str, port: int) -> socket.socket:
