@@ -1,10 +1,9 @@
-# `docker build -t sealegs .`, then the web app over your runs, or any command on the current folder:
-#   docker run -p 127.0.0.1:7860:7860 -v "$PWD/runs:/runs:ro" sealegs
-#   docker run --rm -v "$PWD:/work" -w /work --user "$(id -u)" -e OPENAI_API_KEY sealegs run rgb --model openai:NAME --limit 20
-# Models on servers need no more; `--build-arg EXTRAS=hf,sbert` brings torch, for models in the container.
-# As a Hugging Face Space, see docs/app.md. To put runs into the image, add: COPY runs /runs
+# `docker build -t sealegs .`: the web app over your runs, and every command. How to run both, and a Space: docs/app.md.
+# Models on servers need no more. `--build-arg EXTRAS=hf,sbert` brings torch, for models in the container: that for CUDA,
+# 2.7 GB, or with `--build-arg PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu` that for the CPU.
 FROM python:3.11-slim
 ARG EXTRAS=""
+ARG PIP_EXTRA_INDEX_URL
 
 # Spaces run as this user.
 RUN useradd --create-home --uid 1000 sealegs && install --directory --owner=sealegs /runs

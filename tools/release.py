@@ -3,19 +3,22 @@
     python tools/release.py [--extras frames words … | all | none]
 
 Nothing of the checkout is visible to what is tried out but constraints.txt. Each extra is installed alone:
-`all` takes minutes and gigabytes, for those with torch. Ends with 1 and the output of what failed.
+`all` takes minutes and gigabytes, for those with torch. Ends with 1 and the output of what failed, or where
+the text that PyPI will show has a link that leads nowhere there.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
 import tomllib
 import venv
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -63,6 +66,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wheel, sdist = build(folder)
+        if links := relative_links(description(wheel)):
+            sys.exit(f"on PyPI these links of the README lead nowhere: {', '.join(links)}")
         try_out("wheel", folder, str(wheel), CORE)
         try_out("sdist", folder, str(sdist), ("--version", RUN))
         for extra in chosen:
@@ -78,6 +83,18 @@ def build(folder: Path) -> tuple[Path, Path]:
     sdist = max(dist.glob("*.tar.gz"), key=lambda file: file.stat().st_mtime)
     print(f"{wheel.name}: {wheel.stat().st_size:,} bytes")
     return wheel, sdist
+
+
+def description(wheel: Path) -> str:
+    """What PyPI shows of a wheel: its README."""
+    with zipfile.ZipFile(wheel) as files:
+        (name,) = (name for name in files.namelist() if name.endswith(".dist-info/METADATA"))
+        return files.read(name).decode().partition("\n\n")[2]
+
+
+def relative_links(markdown: str) -> list[str]:
+    """Where links and pictures lead that are neither addresses nor anchors of the same text."""
+    return re.findall(r"\]\((?!https?:|#)([^)]*)\)", markdown)
 
 
 def try_out(

@@ -34,6 +34,7 @@ def test_everything_that_is_copied_is_there_and_not_ignored() -> None:
     sources = [source for line in instructions("COPY") for source in line.split()[:-1]]
     assert {"src", "pyproject.toml", "constraints.txt", "README.md", "LICENSE"} <= set(sources) <= kept
     assert all((ROOT / source).exists() for source in sources)
+    assert "runs" not in kept, "gigabytes, and answers that an image must not hold by accident"
 
 
 def started(folder: Path, *arguments: str, **environment: str) -> tuple[dict[str, str], list[str]]:

