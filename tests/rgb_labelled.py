@@ -10,7 +10,8 @@ rule was changed; `real_7301`, replies of a small model to a set of seed 7301, q
 `chat_style`, wordings after the manner of current chat models by a writer who had read no rule, each filled
 with three facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
 `chat_style.mirae.jsonl` the same for closed questions of MIRAE. All but the first were labelled by reading
-before the check was applied.
+before the check was applied. Of the last two the errors on odd lines and on wordings of odd numbers were
+read since, and of the others counted.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ class Labelled(Struct, frozen=True):
     rejected: bool = field(name="declined")
     detected: bool = field(name="reports_error")
     fake: RawAnswer | None = None
+    debatable: bool = False
 
 
 class Accuracy(NamedTuple):
@@ -63,7 +65,8 @@ class Accuracy(NamedTuple):
 
 
 def labelled(lang: Lang, part: Part) -> list[Labelled]:
-    return list(read_json_lines(FOLDER / f"{part}.{lang}.jsonl", Labelled))
+    """The replies of a set but those on which careful readers may differ."""
+    return [row for row in read_json_lines(FOLDER / f"{part}.{lang}.jsonl", Labelled) if not row.debatable]
 
 
 def precision_recall(rows: Sequence[Labelled]) -> dict[str, tuple[Accuracy | None, Accuracy | None]]:

@@ -20,8 +20,8 @@ HEAD = """# How often RGB's lenient check is right
 
 Precision and recall of the check that [rgb](../rgb.md#deciding-on-one-answer) describes, on replies that
 were labelled without it, with 95 % intervals by Wilson. Only by the first set no rule was changed: the
-errors on all others were read, and rules changed after, so that their tables are no estimate for new
-replies."""
+errors on all others, of the last two on one half, were read, and rules changed after, so that their tables
+are no estimate for new replies."""
 NATURAL = """Replies as models give them in such a task, and not made to break rules, by a writer who had
 read none of the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give
 both parts of an answer apart, or round it."""
@@ -52,6 +52,24 @@ for with eight instructions to decline or to check the documents, those with a w
 correction, chosen at random and labelled by reading. It writes much that nobody can make sense of: a fifth
 was left out for that. Precision and recall of rejection were .378 and .933 on 287 of them, of which two rules
 for bare negations went, and then .571 and .933 on 179 others; of error detection .593 and .842 there."""
+CHAT_STYLE = """Wordings after the manner of current chat models by a writer who had read no rule, each filled
+with three facts: many wrong answers beside remarks on documents, and errors that are not of the documents.
+Those on which careful readers may differ are left out. Before any was read, rejection had .762 and .980
+(English), .769 and 1 (Chinese), right answers .914 and .973, .925 and 1, error detection .806 and .935, .929
+and 1.
+Then rules were changed by the errors on the wordings with odd numbers. On the others, which were counted
+and not read:
+
+| | English, before | English, after | Chinese, before | Chinese, after |
+| --- | --- | --- | --- | --- |
+| rejection | .755 and .986 | .855 and .986 | .833 and 1 | .833 and 1 |
+| right answer | .912 and .965 | .913 and .982 | .960 and 1 | .960 and 1 |
+| error detection | .889 and 1 | .889 and 1 | 1 and 1 | 1 and 1 |
+
+On all:"""
+REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions drawn at random, and 80 replies
+to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
+were read, 10 of 25 rejections in English were false, and the only report, in Chinese."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -60,6 +78,8 @@ PARTS: dict[Part, tuple[str, str]] = {
     "plain_other": ("Declines, reports, wrong and denied answers", "By the same writer."),
     "real": ("Replies of a real model", REAL),
     "negated": ("Replies of a real model with negations", NEGATED),
+    "real_7301": ("Replies of a real model to a fresh set", REAL_7301),
+    "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
 }
 DOCUMENTS = """## Documents in place of replies
 

@@ -82,8 +82,18 @@ WRONG = (
     "Without more context I can only give what the documents state: {false}.",
     "文档1、2、3、5与问题无关，文档4指出是{false}。",
     "两篇文档无关，另外三篇都说是{false}。",
+    "### Answer\n{false}\n\n### Why\nDocuments 1, 3 and 4 contain no information on the question.",
+    "At first I thought the documents didn't answer this. Document 2, I see, gives {false}.",
+    "To answer your question: {false}. Document 3 covers the toll, without the answer.",
+    'It says: "It was {false}." The remaining documents don\'t contain relevant information.',
+    "There is nothing on it in Documents 1-4. Document 5, however, states {false}.",
+    "I cannot answer with certainty, but it seems to be {false}.",
+    "{false}。（其余文档与问题无关，无法回答该问题。）",
+    "文档没有直接说明举行的地点，但从文档3推断，应为{false}。",
+    "我没有找到直接的答案，但根据文档3，2021年公开赛的举行地点是{false}。",
+    "我无法访问网络，但文档里写的是{false}。",
 )
-"""A false answer beside remarks on other documents."""
+"""A false answer beside remarks on other documents, or on the search for it."""
 DECLINES = (
     "Documents 1, 2, 3, 4 and 5 are unrelated.",
     "The first document is silent, the second mentions 2019 only.",
@@ -97,7 +107,19 @@ REPORTS = (
     "I have to correct the documents: it was {right}.",
     "The documents say {false}, but I doubt that this is correct.",
     "I don't think the documents are right about this.",
+    "Factual errors detected. The documents have {false}.",
+    "Some of the information above is untrue.",
 )
+NO_REPORTS = (
+    "First I thought document 2 was incorrect, but it is right: {right}.",
+    "Correction: {right}, not {false}. I misread it.",
+    "Document 2 quotes a paper's erratum about the toll. It is {right}.",
+    "One article says the toll had been wrongly reported. It is {right}.",
+    "Many people get this wrong and say {false}; it is {right}.",
+    "举行地点由{false}改为{right}。",
+    "不要与{false}混淆，答案是{right}。",
+)
+"""An error of the reply, of people, or of another matter, and a change: no document is said to err."""
 
 
 def decided(reply: str, question: tuple[str, str, str]) -> CheckVerdict:
@@ -135,6 +157,17 @@ def test_what_some_documents_do_not_say_declines_only_where_no_other_states_an_a
     assert (verdict.right, verdict.rejected) == (False, reply in DECLINES)
 
 
+def test_a_date_with_the_year_of_the_question_is_an_answer() -> None:
+    reply = "There is no direct mention of the date. That said, it is June 21, 2025."
+    query = "When does the 2025 Harlow Fair begin?"
+    assert not lenient(reply, parts("June 14, 2025"), query=query).rejected
+
+
+def test_numbers_of_documents_are_no_answer() -> None:
+    fair = ("How many came to the Harlow Fair?", "340", "512")
+    assert decided("I wish I could help, but the five documents only deal with its booths.", fair).rejected
+
+
 def test_a_full_stop_behind_a_unit_ends_a_sentence() -> None:
     tower = ("How tall is the Harlow Tower?", "330 metres", "312 metres")
     assert not decided("{false}. The documents say no more.", tower).rejected
@@ -148,7 +181,7 @@ def test_pages_of_a_book_are_no_documents() -> None:
 @pytest.mark.parametrize(
     ("reply", "words"),
     [
-        ("Documents 1, 2, 3 and 5 are unrelated.", "3 and 5 are unrelated"),
+        ("Documents 1, 2, 3 and 5 are unrelated.", "Documents 1, 2, 3 and 5 are unrelated"),
         (
             "Although document 2 mentions 312 metres, it is 330 metres.",
             "Although document 2 mentions 312 metres",
@@ -167,3 +200,9 @@ def test_a_quoted_verdict_has_whole_words(reply: str, words: str) -> None:
 def test_a_correction_or_a_doubt_of_the_documents_is_a_report(reply: str) -> None:
     verdict = decided(reply, PERSON)
     assert (verdict.detected, verdict.rejected) == (True, False)
+
+
+@pytest.mark.parametrize("reply", NO_REPORTS)
+def test_an_error_of_something_else_is_no_report(reply: str) -> None:
+    verdict = decided(reply, PERSON if reply.isascii() else PLACE)
+    assert (verdict.right, verdict.detected, verdict.rejected) == (True, False, False)

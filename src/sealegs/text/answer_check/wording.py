@@ -83,6 +83,8 @@ OWN_DOCUMENTS = {"document", "documents", "passage", "passages", "text", "texts"
 """What replies call what they were given, also where the question has the word."""
 HAN_WORD = re.compile(f"[{HAN}]")
 _HANGUL_WORD = re.compile(f"[{HANGUL}]")
+MOST_DIGITS = 2
+"""Of the number of a document."""
 MANY = 40
 """Words by which the script of a reply is told."""
 
@@ -105,6 +107,8 @@ class Phrases(Struct, frozen=True, forbid_unknown_fields=True):
     classes: dict[str, ByLanguage]
     kinds: dict[str, AnswerKind]
     """What a question may ask for: a person, a time, and so on."""
+    joints: tuple[str, ...]
+    """Words between the numbers of documents: "1, 2 and 5", 1至3."""
     clause_endings: tuple[str, ...]
     """Endings of Korean words behind which another clause begins."""
     irregular: dict[str, str]
@@ -150,7 +154,9 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             mark = "." if word.sentence != listed[position - 1].sentence else ","
             tokens.append(ReplyToken(mark, position, position))
         end, letter = answers.get(position, (0, ""))
-        if not letter:
+        if not letter and word.number and tokens and tokens[-1].letter == "d":
+            end, letter = _enumeration(listed, position, answers), "#"
+        elif not letter:
             end, letter = _classified(listed, position)
             if letter in SAYING and _is_asked_about(listed, position, end, query):
                 letter = "Q"
@@ -166,7 +172,8 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             same = letter[0] in (asked_kinds or "0")  # a name is asked for by "which", too
             letter = ("H" if letter[1:] else "J") if same else "Q" if form(word.text) in asked else "O"
         if letter in ("", "w"):
-            if form(word.text) in asked or word.text in asked_characters:
+            asked_too = form(word.text) in asked or word.text in asked_characters
+            if asked_too and not _begins_date(listed, position):
                 letter = "Q"
             letter = letter or ("#" if word.number else "w")
         if letter == "w" and end == position + 1 and _is_name(listed, position):
@@ -178,6 +185,26 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
         if listed[end - 1].text.endswith(PHRASES.clause_endings):
             tokens.append(ReplyToken(",", end, end))
     return ClassifiedReply(tokens, listed)
+
+
+def _enumeration(listed: Sequence[Word], position: int, answers: Mapping[int, object]) -> int:
+    """The end of the numbers of documents that begin here: "1, 3 and 4"."""
+    end = position + 1
+    while end < len(listed) and listed[end].sentence == listed[position].sentence:
+        joint = listed[end].text in PHRASES.joints
+        last = end + joint
+        if last == len(listed) or not listed[last].text.isdigit() or len(listed[last].text) > MOST_DIGITS:
+            break
+        if last in answers:
+            break
+        end = last + 1
+    return end
+
+
+def _begins_date(listed: Sequence[Word], position: int) -> bool:
+    """Whether a word is the year of a date, which may be new where its year is not: m6 is June."""
+    after = listed[position + 1].text if position + 1 < len(listed) else ""
+    return listed[position].number and after[:1] == "m" and after[1:].isdigit()
 
 
 def _phrase(listed: Sequence[Word], position: int, end: int) -> str:

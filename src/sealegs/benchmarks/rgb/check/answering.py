@@ -12,6 +12,8 @@ from sealegs.text.answer_check.clauses import ends_sentence
 
 HALF_QUESTION = 0.35
 """The share of the question's words that a clause repeats from which it may answer."""
+_OF_ANOTHER_MATTER = re.compile("[lvAfVO]|(?<!d)#.*M|M.*#")
+"""What documents say that is no answer: something "only", or of another year than the question's."""
 
 
 class Answering:
@@ -43,20 +45,38 @@ class Answering:
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True
+        if find("stated_by_documents", letters):
+            return True
         if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
             return True
         whole = self.clauses[number].repeats >= WHOLE_QUESTION
-        return whole and "d" not in letters and bool(re.search("[GKM#]", letters))
+        told = "d" not in letters or (number > first and not _OF_ANOTHER_MATTER.search(letters))
+        value = "[GKM#]|B[xm]*w+$" if self.remarks.han else "[GKM#]"
+        return whole and told and bool(re.search(value, letters))
 
     def concludes(self, number: int) -> bool:
         """Whether a clause is the answer that a reply concludes with: "So the answer is: Rome"."""
         letters = self.letters[number]
         if not re.search("[GKM#w]", letters) or re.search("[dqWp]", letters):
             return False
-        if find("answer_is", letters):
-            return True
-        labelled = number and not ends_sentence(self.clauses, number - 1) and not self.tiers[number - 1]
-        return bool(labelled) and bool(find("answer_label", self.letters[number - 1]))
+        return bool(find("answer_is", letters)) or self._is_labelled(number)
+
+    def _is_labelled(self, number: int) -> bool:
+        """Whether the words before a clause announce the answer: a label, or a heading over nothing else."""
+        label = number - 1
+        while label > 0 and re.fullmatch("[bg]", self.letters[label]):
+            label -= 1  # "As to your question, though: Rome"
+        if label < 0 or self.tiers[label] or not find("answer_label", self.letters[label]):
+            return False
+        heading = find("answer_heading", self.letters[label]) and find("named_alone", self.letters[number])
+        return bool(heading) or not any(ends_sentence(self.clauses, n) for n in range(label, number))
+
+    def _is_of_a_document(self, number: int) -> bool:
+        """Whether a clause is a value behind the number of its document: "Document 3: Rome"."""
+        letters = self.letters[number]
+        if not number or ends_sentence(self.clauses, number - 1) or not re.search("[GKM#]", letters):
+            return False
+        return bool(find("document_label", self.letters[number - 1]) and find("named_alone", letters))
 
     def _leads(self) -> bool:
         """Whether a reply begins with an answer alone, not a label ("Status:") or the number of a list."""
@@ -79,12 +99,13 @@ class Answering:
             return False
         if number == len(self.letters) - 1 and find("answer_at_last", letters):
             return True
-        if find("concludes", letters):
+        if find("concludes", letters) or self._is_of_a_document(number):
             return True
-        if "d" in letters and not re.match("[xmVS]*d[#mV]?[cx]", letters):
+        if "d" in letters and not re.match("[^nlvdA]*d#?[^nlvdA]*[ckx]", letters):
             return False
-        whole = HALF_QUESTION if number == 0 and re.match("ww[^nd]*Q", letters) else WHOLE_QUESTION
-        if repeats >= whole:
+        value = "^ww[^nd]*Q|B[xmBQ]*w" if self.remarks.han else "^ww[^nd]*Q|[GKM#]|B[^nlvdZcQ]*w+$"
+        linked = re.search(value, letters)
+        if repeats >= (HALF_QUESTION if linked and "d" not in letters else WHOLE_QUESTION):
             return True
         if number == 0 and find("answers_briefly", letters):
             return True

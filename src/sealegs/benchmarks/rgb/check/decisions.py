@@ -67,6 +67,7 @@ class _ReplyClauses:
         if right and not self.errors and (span := another_answer(self.clauses, given, han=self.remarks.han)):
             right, denied = False, span
         declining: list[int] = []
+        numbers = range(len(self.letters))
         if right:
             clear = [
                 n
@@ -75,7 +76,8 @@ class _ReplyClauses:
             ]
             giving = [n for n in given if self.answering.gives(n, clear)] if clear else given
             if (clear and answers and not giving) or (giving and self._refuses_at_last(clear, giving)):
-                right, declining = False, clear
+                concluded = any("G" not in self.letters[n] and self.answering.concludes(n) for n in numbers)
+                right, declining = False, [] if concluded else clear
             elif clear and giving:
                 declining = [n for n in clear if self.tiers[n] == "refuses" and n < min(giving)]
         elif any(self.tiers):
@@ -99,7 +101,7 @@ class _ReplyClauses:
         """The clauses by which a reply without the right answer declines, unless it answers otherwise."""
         numbers = range(len(self.letters))
         refusing = [n for n in about_question if self.tiers[n] == "refuses"]
-        if refusing:
+        if refusing and not any(self._answers_after(refusing[-1], n) for n in numbers):
             return refusing
         plainly = [
             n
@@ -125,6 +127,12 @@ class _ReplyClauses:
             for n in remarks
             if self.tiers[n] != "not_said" or not find("beside_the_matter", self.letters[n])
         ]
+
+    def _answers_after(self, refusing: int, number: int) -> bool:
+        """Whether a clause answers what one before it does not answer "with certainty", or "directly"."""
+        between = ".".join(self.letters[refusing + 1 : number + 1])
+        opposed = re.search(r"(?:^|\.)b", between) and "u" not in between
+        return bool(opposed) and self.answering.answers(number, refusing)
 
     @property
     def _tells(self) -> bool:
@@ -167,6 +175,7 @@ class _ReplyClauses:
         """The remark, the negation or the apology of a reply in which nothing could be an answer."""
         open_kind = "w" in self.remarks.values.pattern
         everything = ".".join(letters for letters in self.letters if not self._only_describes(letters))
+        everything = re.sub("#?d#?", "d", everything)  # "the five documents" gives no number
         values = "[GKM#]" if open_kind else self.remarks.values.pattern
         if (
             self.remarks.yes_or_no

@@ -9,9 +9,12 @@ from sealegs.text.answer_check.clauses import Clause, ends_sentence
 
 _VALUE = "(?:[GKM](?:x?[GKM])*|#{1,4}w{0,2})"
 _TOLD = re.compile(
-    f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|(?:d#?m*c|o#?m*d?c?)[Bxm]*){_VALUE}|[xm]*(?:[GKM](?:x?[GKM])*|###+)"
+    f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|o#?m*d?c?[Bxm]*|pk){_VALUE}|[^nlvAfeVNOE]*d[^nlvAfeVNO]*c[Bxm]*{_VALUE}"
+    "|[bxm]*(?:[GKM](?:x?[GKM])*|###+)|b[xm]*#{1,2}w{0,2}"
 )
-_TOLD_IN_HAN = re.compile("[bxm]*[Po]?#?d?c[xm]*B[^nlvd]{1,12}")
+_TOLD_IN_HAN = re.compile(
+    "[bxm]*[Po]?#?d?c[xm]*B[^nlvd]{1,12}|[^nlvAfeVNOE]*(?:[hru]|[ack]?m*B)[xmB]*(?:[GKM]|w{2,8}|#{1,3}[wm]?)"
+)
 
 
 def is_told_at_last(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
@@ -19,6 +22,8 @@ def is_told_at_last(listed: Sequence[Clause], number: int, *, han: bool) -> bool
     if number + 1 != len(listed):
         return False
     letters = listed[number].letters
+    if number > 1 and listed[number - 1].letters in ("b", "g") and not ends_sentence(listed, number - 2):
+        letters = listed[number - 2].letters + letters  # "Document 5, however, gives 1998"
     told = _TOLD.fullmatch(letters) or (han and _TOLD_IN_HAN.fullmatch(letters))
     return bool(told) or _is_announced(listed, number, han=han)
 

@@ -91,6 +91,11 @@ class Remarks:
             return True
         return bool(re.search("[dpqaijSQHJ]", self.letters[number - 1]))
 
+    def _continues(self, number: int) -> bool:
+        """Whether a clause has the subject of the one before: "it covers prices, without the answer"."""
+        subject = "jm*" if number and ends_sentence(self.clauses, number - 1) else "[bxmgr]*"
+        return number > 0 and bool(re.match(f"{subject}[nlvA]", self.letters[number]))
+
     def _matter(self, letters: str) -> float:
         """How many words have a matter of their own."""
         return len(re.findall("[wM#O]", letters)) / (2 if self.han else 1)
@@ -111,7 +116,7 @@ class Remarks:
     def is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
         letters = self.letters[number]
-        if find("about_some_documents", letters) or find("about_other_documents", letters):
+        if _is_about_some(letters) or (self._continues(number) and _is_about_some(self.letters[number - 1])):
             return True
         if self._is_under_another_label(number) or self._is_of_the_value(number):
             return True
@@ -135,17 +140,23 @@ class Remarks:
         """Whether a clause is about the value before it: "It opened in 2012, which is not stated"."""
         if not number or ends_sentence(self.clauses, number - 1) or not self.has_value(number - 1):
             return False
-        return "d" not in self.letters[number - 1] and bool(find("of_the_value", self.letters[number]))
+        told = re.search("d[^c]*c[^d]*$", self.letters[number - 1]) or "d" not in self.letters[number - 1]
+        return bool(told) and bool(find("of_the_value", self.letters[number]))
 
     def has_value(self, number: int) -> bool:
-        """Whether a clause has something of the kind that is asked for."""
-        return bool(self.values.search(self.letters[number]))
+        """Whether a clause has something of the kind that is asked for, besides numbers of documents."""
+        return bool(self.values.search(re.sub("#?d#?", "d", self.letters[number])))
 
     def is_report(self, number: int) -> bool:
         """Whether a clause reports an error."""
         clause = self.clauses[number]
         end = clause.start + len(clause.letters)
         return any(clause.start <= span.start < end for span in self.errors)
+
+
+def _is_about_some(letters: str) -> bool:
+    """Whether a clause speaks of some documents, and not of all."""
+    return bool(find("about_some_documents", letters) or find("about_other_documents", letters))
 
 
 def _is_spoken(listed: Sequence[Clause], number: int) -> bool:

@@ -17,9 +17,10 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
     reply that speaks of no documents."""
     everything = ".".join(clause.letters for clause in listed)
     about_documents = "d" in everything or "K" in everything
+    corrects_itself = any(find("own_slip", clause.letters) for clause in listed)
     spans = []
     for number, clause in enumerate(listed):
-        if find("no_error", clause.letters):
+        if find("no_error", clause.letters) or (corrects_itself and "d" not in clause.letters):
             continue
         tiers = (
             ["error"] * about_documents
