@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 import sealegs as sl
 from commandline import packages_without, sealegs, sealegs_process
 from sealegs.cli.entry import COMMANDS
-from sealegs.cli.run import EXAMPLES, NEXT_STEP
+from sealegs.cli.run import GALLERY, NEXT_STEP, examples_at
 from stored import store_run
 
 pytestmark = pytest.mark.slow
@@ -130,7 +131,42 @@ def test_the_next_step_of_the_demo_needs_no_key() -> None:
     done = sealegs(*args)
     assert (command, done.code) == ("sealegs", 0)
     assert "The cost is at most about $" in done.stdout
-    assert (Path(__file__).parents[2] / EXAMPLES).is_file()
+
+
+def test_the_demo_ends_with_finished_examples_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = Path(__file__).parents[2]
+    assert (root / GALLERY).is_file()
+    assert examples_at() == GALLERY
+    monkeypatch.setattr(sl, "__file__", str(tmp_path / "site-packages" / "sealegs" / "__init__.py"))
+    urls = tomllib.loads((root / "pyproject.toml").read_text())["project"]["urls"]
+    assert examples_at() == f"{urls['Documentation']}gallery/"
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("multiview", "--method", "bm25", "--method", "embed:sbert:./nowhere"),
+        ("rgb", "--model", "embedded-embedder"),
+        ("rgb", "--model", "replay:nowhere.jsonl"),
+    ],
+)
+def test_a_dry_run_says_what_the_run_would_end_with(tmp_path: Path, args: tuple[str, ...]) -> None:
+    small = ("--limit", "1", "--out", tmp_path / "run")
+    run, dry = sealegs("run", *args, *small), sealegs("run", *args, *small, "--dry-run")
+    assert (run.code, dry.code) == (2, 2)
+    words = " ".join(dry.stdout.split())
+    assert " ".join(run.stderr.removeprefix("error: ").split()) in words
+    assert "free" not in words
+
+
+def test_a_dry_run_names_the_packages_that_are_missing(tmp_path: Path) -> None:
+    site = packages_without(tmp_path, "torch-", "torch", "sentence_transformers")
+    done = sealegs_process("run", "mirae", "--model", "embedded", "--limit", "1", "--dry-run", site=site)
+    assert done.code == 2
+    assert 'Run: pip install "sealegs[hf,sbert]"' in " ".join(done.stdout.split())
+    assert "free" not in done.stdout
 
 
 def test_the_demo_asks_about_a_minutes_worth_of_tokens() -> None:

@@ -20,8 +20,9 @@ from msgspec import Struct
 
 from sealegs.api.batch import batched_roles
 from sealegs.api.run import RUN_ARGUMENTS
-from sealegs.api.setup import model_refs, read_samples, with_sampling
-from sealegs.harness.benchmark import Benchmark, helper_specs
+from sealegs.api.setup import model_refs, open_models, read_samples, with_sampling
+from sealegs.errors import CapabilityError, UsageError
+from sealegs.harness.benchmark import Benchmark, degraded, helper_specs
 from sealegs.harness.dispatcher import Dispatcher
 from sealegs.harness.gate import UNPRICED, RequestGate, estimate
 from sealegs.harness.limits import Limits, Price
@@ -29,6 +30,8 @@ from sealegs.harness.progress import Progress
 from sealegs.harness.registry import benchmark_name, load_benchmark
 from sealegs.harness.scoring import ask, scored
 from sealegs.journal.journal import Journal
+from sealegs.models.engines.engine import LocalEngine
+from sealegs.models.local.weights import local_folder
 from sealegs.models.prices import (
     is_local,
     prices_by_role,
@@ -46,6 +49,7 @@ from sealegs.types import (
     Generate,
     LogLikelihood,
     Logprobs,
+    ModelRef,
     Rank,
     Request,
     Response,
@@ -73,6 +77,8 @@ class Plan(Displayed, Struct, frozen=True):
     """Models that are known to think, and were given no tokens for it: an allowance is counted."""
     keys: tuple[str, ...] = ()
     """Which environment variable's key would be sent to which host, and which variable is not set."""
+    problem: str = ""
+    """What the run would end with before it asks anyone."""
 
     def overview(self) -> Overview:
         """A row for each kind of request, and what it costs."""
@@ -98,7 +104,7 @@ class Plan(Displayed, Struct, frozen=True):
                 "(--price-in and --price-out, in dollars per million tokens)."
             ]
         else:
-            cost = ["Runs locally: free."] if self.local else []
+            cost = ["Runs locally: free."] if self.local and not self.problem else []
         cost += [f"Dollars per million tokens: {line}." for line in self.prices]
         cost += [
             f"{name} thinks before it answers: {ALLOWANCE:,} tokens of thinking are counted for each answer. "
@@ -107,12 +113,13 @@ class Plan(Displayed, Struct, frozen=True):
         ]
         cost += [f"Key: {key}." for key in self.keys]
         estimated = ["Tokens are estimated; every answer is counted at its full length."] if rows else []
-        return Overview("What a run would ask", cost, [grid] if rows else [], estimated)
+        problems = [f"This run would not begin: {self.problem}"] if self.problem else []
+        return Overview("What a run would ask", cost, [grid] if rows else [], estimated, warnings=problems)
 
 
 def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) -> Plan:
-    """Count what a run would ask. Nothing is asked, and no model is opened; that it can be named is checked.
-    The settings are those of `sl.run`.
+    """Count what a run would ask. Nothing is asked, and no model is loaded; what models on this machine lack
+    is the plan's `problem`. The settings are those of `sl.run`.
 
     plan = sl.dry_run("rgb", model="openai:NAME", limit=20, price_in=0.15, price_out=0.6)
     plan.requests, plan.usd
@@ -152,7 +159,25 @@ def dry_run(benchmark: str | Path, model: str | None = None, **settings: Any) ->
         unpriced=tuple(unpriced),
         thinking=tuple(dict.fromkeys(thinkers.values())),
         keys=tuple(dict.fromkeys(words for each in refs.values() for words in key_words(each))),
+        problem=problem_of(loaded, name, refs),
     )
+
+
+def problem_of(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef]) -> str:
+    """What a model on this machine lacks, in the words of the run: a package, a path, an ability. Whether the
+    Hub has a model is not looked up."""
+    here = {role: ref for role, ref in refs.items() if role in benchmark.roles and not on_server(ref.spec)}
+    try:
+        with LocalEngine() as engine:
+            open_models(engine, benchmark, name, here)
+        for bare in (split_spec(ref.spec)[0] for ref in here.values()):
+            if bare.startswith(("hf:", "sbert:")):
+                local_folder(bare)
+    except UsageError as error:
+        if isinstance(error, CapabilityError) and degraded(benchmark, error.lacking):
+            return ""  # the run continues without
+        return " ".join([str(error), *getattr(error, "__notes__", ())])
+    return ""
 
 
 def count_requests(

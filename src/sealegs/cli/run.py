@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,8 +198,9 @@ def _run(
     from sealegs.models.engines.engine import engine_options
 
     engine_options(settings["engine"], settings["engine_args"])
-    print_result(api.dry_run(name, **settings), json=json)
-    return 0
+    plan = api.dry_run(name, **settings)
+    print_result(plan, json=json)
+    return UsageError.exit_code if plan.problem else 0
 
 
 def run_and_show(
@@ -338,8 +340,18 @@ def rescore_command(
 
 NEXT_STEP = "sealegs run rgb --model openai:gpt-4o-mini --limit 12 --dry-run"
 """What the demo ends with: it needs no key."""
-EXAMPLES = "docs/gallery/index.md"
-"""Finished examples, in the source: the pages of complete runs."""
+GALLERY = "docs/gallery/index.md"
+"""Finished examples: the pages of complete runs, in a checkout."""
+
+
+def examples_at() -> str:
+    """Where the finished examples are: in the checkout, else on the documentation's site."""
+    import sealegs
+
+    if (Path(sealegs.__file__).parents[2] / GALLERY).is_file():
+        return GALLERY
+    addresses = dict(url.split(", ", 1) for url in metadata.metadata("sealegs").get_all("Project-URL") or ())
+    return f"{addresses['Documentation']}gallery/"
 
 
 @click.command(name="demo", epilog=examples("sealegs demo"))
@@ -370,5 +382,5 @@ def demo_command(ctx: click.Context) -> None:
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")
     click.echo(f"Next, a model of your own: what would be asked, and what it would cost?\n  {NEXT_STEP}")
-    click.echo(f"Finished examples, with figures that mean something: {EXAMPLES}")
+    click.echo(f"Finished examples, with figures that mean something: {examples_at()}")
     ctx.exit(max(check_coverage(run, FLOOR) for run in runs))

@@ -117,4 +117,5 @@ def _plan(costs: Sequence[PlannedCost]) -> Overview:
         [f"Key: {key}." for key in dict.fromkeys(key for cost in costs for key in cost.plan.keys)],
         [Grid("", "run", columns, rows, left=3)],
         ["Tokens and costs are estimated; every answer is counted at its full length."],
+        warnings=[f"{cost.name} would not begin: {cost.plan.problem}" for cost in costs if cost.plan.problem],
     )

@@ -37,7 +37,6 @@ from sealegs.harness.registry import benchmark_class, benchmark_names, load_benc
 from sealegs.harness.stored.listing import open_run
 from sealegs.models.presets import NO_KEY, presets
 from sealegs.models.registry import load_model, split_spec
-from sealegs.types import ModelRef
 
 SHOWN = 2
 """Options of a benchmark that are not folded."""
@@ -133,13 +132,8 @@ def _titles() -> dict[str, str]:
 @cache
 def _embedded_problem() -> str:
     """What the embedded model lacks on this machine; empty where it can be run."""
-    return _missing(ModelRef("embedded"))
-
-
-def _missing(ref: ModelRef) -> str:
-    """Why a model cannot be opened here. Nothing is loaded, and no one is asked."""
     try:
-        load_model(ref.spec, **ref.args).close()
+        load_model("embedded").close()
     except MissingExtra as error:
         return str(error)
     return ""
@@ -184,7 +178,6 @@ def _reviewed(
         requests=requests,
         time=expected_time(settings, chosen, requests),
         calls=calls_of(refs, [chosen.data]),
-        problems=[problem for ref in refs.values() if (problem := _missing(ref))],
         trial=trial,
         signs=SIGNS,
         fields=[

@@ -101,17 +101,10 @@ def locate(
     Without `weights` only what describes a model is fetched, its tokenizer for instance.
     """
     name = spec.partition(":")[2]
-    path = expanded(name)
-    if path.suffix == ".gguf":
-        path, gguf_file = path.parent, path.name
-    if path.is_dir():
-        located = Weights(path, gguf_file)
-    elif path.exists():
-        raise UsageError(f"{spec}: {path} is a file; give the model's folder, or a .gguf file.")
-    elif name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
-        raise UsageError(f"{spec}: there is nothing at {expanded(name)}; check the path.")
-    else:
+    if (folder := local_folder(spec)) is None:
         located = _fetch(spec, name, revision, gguf_file, weights=weights)
+    else:
+        located = Weights(folder, Path(name).name if name.endswith(".gguf") else gguf_file)
     expected = located.gguf_file or "config.json"
     if not (located.folder / expected).is_file():
         files = ", ".join(sorted(file.name for file in located.folder.glob("*.gguf")))
@@ -122,6 +115,20 @@ def locate(
     elif weights:
         _check_files(located, spec)
     return located
+
+
+def local_folder(spec: str) -> Path | None:
+    """The folder on this machine that `scheme:name` means; None for what may be a name on the Hub."""
+    name = spec.partition(":")[2]
+    path = expanded(name)
+    folder = path.parent if path.suffix == ".gguf" else path
+    if folder.is_dir():
+        return folder
+    if folder.exists():
+        raise UsageError(f"{spec}: {folder} is a file; give the model's folder, or a .gguf file.")
+    if name.endswith(".gguf") or not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)?", name):
+        raise UsageError(f"{spec}: there is nothing at {path}; check the path.")
+    return None
 
 
 def _check_files(weights: Weights, spec: str) -> None:
