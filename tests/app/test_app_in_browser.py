@@ -64,7 +64,7 @@ PAGES = {
     "runs": "/", "new run": "/new-run", "run again": "/new-run?like=one", "run": "/run?run=one",
     "sample": "/sample?run=one", "compare": "/compare", "compare with": "/compare?run=one",
     "comparison": "/compare?run=one&run=two", "leaderboard": "/leaderboard", "scorecard": "/scorecard",
-    "build": "/build", "tokenizers": "/tokenizers", "explained": "/explained", "problem": "/run?run=absent",
+    "build": "/build", "tokenizers": "/tokenizers", "compared tokenizers": "/tokenizers", "explained": "/explained", "problem": "/run?run=absent",
 }  # fmt: skip
 
 
@@ -83,6 +83,10 @@ def test_every_page_can_be_read_by_everyone(browser: Browser, app: Serving, widt
         page.goto(f"http://127.0.0.1:{app.port}{path}")
         if name == "run":
             expect(page.get_by_text(re.compile("^Showing 1–8 of 8"))).to_be_visible()
+        if name == "compared tokenizers":
+            page.get_by_label("Tokenizers, one per line").fill("embedded")
+            page.get_by_role("button", name="Compare").click()
+            expect(page.get_by_text("tokens per word").first).to_be_visible()
         results = Axe().run(page)
         assert results.violations_count == 0, f"{name}: {results.generate_report()}"
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"{name} is too wide"
@@ -141,6 +145,39 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     expect(page.get_by_role("button", name="The check is wrong")).to_have_attribute("aria-pressed", "true")
     assert seen == []
     page.context.close()
+
+
+def test_what_the_table_shows_is_in_the_address(browser: Browser, app: Serving) -> None:
+    page, seen = opened(browser, app, "/run?run=suite/methods")
+    filters = page.get_by_role("search", name="Filter the samples")
+    filters.get_by_label("all columns").check()
+    filters.get_by_role("combobox").first.select_option(index=2)
+    page.get_by_role("columnheader").get_by_role("button").nth(1).click()
+    page.get_by_role("columnheader").get_by_role("button").nth(1).click()
+    expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", "descending")
+    rows = page.locator("tr.sample").all_inner_texts()
+    heads = page.get_by_role("columnheader").all_inner_texts()
+    page.reload()
+    expect(page.locator("th[aria-sort]")).to_have_attribute("aria-sort", "descending")
+    assert page.locator("tr.sample").all_inner_texts() == rows
+    assert page.get_by_role("columnheader").all_inner_texts() == heads
+    expect(filters.get_by_label("all columns")).to_be_checked()
+    assert filters.get_by_role("combobox").first.evaluate("list => list.selectedIndex") == 2
+    page.goto(f"{HERE}{app.port}/run?run=suite/methods&sort=%0A&tag=x&tag=:9&tag=language:99")
+    expect(page.get_by_text(re.compile("^Showing 1–"))).to_be_visible()
+    assert seen == []
+    page.context.close()
+
+
+def test_a_table_that_cannot_be_read_says_why(browser: Browser, app: Serving, runs: Path) -> None:
+    marks = runs / "other" / "marks.jsonl"
+    marks.symlink_to(runs / "absent")
+    try:
+        page, _ = opened(browser, app, "/run?run=other")
+        expect(page.locator("#samples").get_by_role("alert")).to_contain_text("marks.jsonl")
+        page.context.close()
+    finally:
+        marks.unlink()
 
 
 def test_without_a_script_the_samples_can_be_read(browser: Browser, app: Serving) -> None:

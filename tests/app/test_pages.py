@@ -217,6 +217,9 @@ def test_tokenizers_are_compared(app: Serving, tmp_path: Path) -> None:
     assert reply.status == 200
     assert "tokens" in reply.text
     assert app.visitor.submit("/tokenizers", reply.text, {"specs": ""}).status == 422
+    absent = app.visitor.submit("/tokenizers", reply.text, {"specs": "embedded\nhf:someone/model"})
+    assert absent.status == 422
+    assert "this page does not call huggingface.co" in absent.text
 
 
 # Marks

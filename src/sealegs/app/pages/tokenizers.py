@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 from typing import Any
 
 from aiohttp import web
 
 from sealegs.app.rendering import html, in_thread, settings_of
 from sealegs.app.rendering import page as render_page
+from sealegs.app.review import calls_of
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.harness.registry import TOKENIZERS
 from sealegs.report.html_page import tokenizer_values
+from sealegs.types import ModelRef
 
 
 async def page(request: web.Request) -> web.Response:
@@ -38,6 +41,12 @@ def _compared(settings: AppSettings, text: str) -> str:
     specs = [f"hf:{folders[spec]}" if spec in folders else spec for spec in specs]
     if not specs:
         raise UsageError("give at least one tokenizer: embedded, or hf:PATH.")
+    for spec in specs:
+        if calls := calls_of({spec: ModelRef(spec)}, []):
+            raise UsageError(
+                f"{spec} is not a path on this machine, and this page does not call {calls[0].host}. Give the path "
+                f"of a folder or a file, or compare at a terminal: sealegs tokenizers {shlex.quote(spec)}"
+            )
     module = importlib.import_module(TOKENIZERS)
     comparison = module.compare(module.read("starter", None), specs)
     values = tokenizer_values(comparison) | _form(settings, text)

@@ -11,7 +11,8 @@
   const PAGE = wide.matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
   const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
-  const data = served ? await (await fetch(served)).json() : JSON.parse(document.getElementById("samples-data").textContent);
+  const data = served ? await part() : JSON.parse(document.getElementById("samples-data").textContent);
+  if (!data) return;
   const texts = data.texts; // of each sample those of TEXTS; the app gives those of further rows when they are shown
   const tags = data.columns.filter((column) => column.names);
   const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
@@ -21,10 +22,18 @@
   let searched = null; // the texts of each sample in lower case, made by the first search in a report
   let hits = null; // the rows in which the app found what is searched
 
-  // A part of the data that the app gives when it is asked for.
-  async function part(name, value) {
-    const reply = await fetch(`${served}&${name}=${encodeURIComponent(value)}`);
-    return reply.ok ? reply.json() : [];
+  // Why the app refused, as HTML: its page has a sentence for that.
+  async function reason(reply) {
+    const page = new DOMParser().parseFromString(await reply.text(), "text/html");
+    return make("span", { class: "warn", role: "alert" }, (page.querySelector("[role=alert]") || page.body).textContent).outerHTML;
+  }
+
+  // What the app gives when it is asked: the data, or a part of it.
+  async function part(query = "") {
+    const reply = await fetch(served + query);
+    if (reply.ok) return reply.json();
+    document.getElementById("samples-note").innerHTML = await reason(reply);
+    return null;
   }
 
   function make(name, attributes = {}, ...children) {
@@ -171,9 +180,9 @@
   async function load(row) {
     detail.append(make("p", { class: "soft" }, "Loading…"));
     const reply = await fetch(`${data.source}&sample=${encodeURIComponent(data.ids[row])}`, PART);
-    const text = await reply.text();
-    if (reply.ok) views.set(row, text);
-    if (state.selected === row) detail.innerHTML = text;
+    const view = reply.ok ? await reply.text() : await reason(reply);
+    if (reply.ok) views.set(row, view);
+    if (state.selected === row) detail.innerHTML = view;
   }
 
   // What is chosen is in the app's address, so that it can be shared and reloaded.
@@ -184,15 +193,25 @@
     put("sample", state.selected === null ? "" : data.ids[state.selected]);
     put("show", [...state.outcomes].join(","));
     put("search", state.search);
+    put("sort", state.sort && `${state.down ? "-" : ""}${state.sort.title}`);
+    put("all", state.all && "1");
+    address.searchParams.delete("tag");
+    for (const [column, code] of state.tags) address.searchParams.append("tag", `${column.title}:${code}`);
     history.replaceState(null, "", address);
   }
 
   function recall() {
     const asked = new URLSearchParams(location.search);
     for (const name of (asked.get("show") || "").split(",")) if (outcomes[name]) state.outcomes.add(name);
-    search.value = asked.get("search") || "";
-    const row = data.ids.indexOf(asked.get("sample"));
-    return row < 0 ? null : row;
+    const [, down, sort] = /^(-?)(.*)$/s.exec(asked.get("sort") || "");
+    const by = data.columns.find(({ title }) => title === sort) || null;
+    Object.assign(state, { search: asked.get("search") || "", all: asked.has("all"), down: down === "-", sort: by });
+    for (const text of asked.getAll("tag")) {
+      const column = tags.find(({ title }) => title === text.replace(/:\d+$/, ""));
+      const code = Number(text.split(":").at(-1));
+      if (column && code in column.names) state.tags.set(column, code);
+    }
+    return data.ids.indexOf(asked.get("sample"));
   }
 
   const lines = new Map(); // the rows of the table that are shown, by the numbers of their samples
@@ -275,8 +294,8 @@
 
   async function loadTexts(missing) {
     if (!missing.length) return;
-    const loaded = await part("rows", missing);
-    loaded.forEach((each, index) => {
+    const loaded = await part(`&rows=${missing}`);
+    loaded?.forEach((each, index) => {
       const row = missing[index];
       texts[row] = each;
       for (const span of lines.get(row)?.querySelectorAll("[data-text]") || []) span.textContent = each[span.dataset.text];
@@ -307,22 +326,24 @@
       update();
     } });
     list.append(make("option", {}, "all"), ...column.names.map((name) => make("option", {}, name)));
+    list.selectedIndex = (state.tags.get(column) ?? -1) + 1;
     return make("label", {}, column.title, list);
   }
 
   let timer = 0;
-  const search = make("input", { type: "search", oninput: () => {
+  const asked = data.source ? recall() : -1;
+  const search = make("input", { type: "search", value: state.search, oninput: () => {
     clearTimeout(timer);
     timer = setTimeout(find, 150);
   } });
   async function find() {
     const words = state.search = search.value;
-    const found = served && words ? new Set(await part("search", words)) : null;
+    const found = served && words ? new Set(await part(`&search=${encodeURIComponent(words)}`)) : null;
     if (words !== state.search) return; // another search has begun
     hits = found;
     update();
   }
-  const every = make("input", { type: "checkbox", onchange: () => { state.all = every.checked; draw(); } });
+  const every = make("input", { type: "checkbox", checked: state.all, onchange: () => { state.all = every.checked; draw(); } });
   const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
   const filters = make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
     make("div", { class: "outcomes", role: "group", "aria-label": "Result", hidden: buttons.length < 2 },
@@ -337,13 +358,8 @@
     filters, status, split, make("div", { class: "pages" }, back, next));
   wide.addEventListener("change", draw);
   if (data.note) document.getElementById("samples-note").textContent = data.note;
-  const asked = data.source ? recall() : null;
   await find();
-  if (asked !== null && rows.includes(asked)) {
-    state.page = Math.floor(rows.indexOf(asked) / PAGE);
-    state.selected = asked;
-    draw();
-  }
+  show(asked);
   const packed = document.getElementById("samples-views");
   if (packed) unpacked(packed.textContent).then((list) => {
     views = new Map(data.detailed.map((row, index) => [row, list[index]]));
@@ -351,20 +367,19 @@
     select(state.selected);
   });
 
-  // Marks and steps in the app: J and K go to the next and the previous sample, R and W press a button.
-  function go(by) {
-    const next = rows[rows.indexOf(state.selected) + by];
-    if (next === undefined) return;
-    state.page = Math.floor(rows.indexOf(next) / PAGE);
-    state.selected = next;
+  function show(row) {
+    if (!rows.includes(row)) return;
+    state.page = Math.floor(rows.indexOf(row) / PAGE);
+    state.selected = row;
     draw();
   }
 
+  // Marks and steps in the app: J and K go to the next and the previous sample, R and W press a button.
   document.addEventListener("keydown", (event) => {
     if (!data.source || event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
     const key = event.key.toLowerCase();
-    if (key === "j") go(1);
-    else if (key === "k") go(-1);
+    const by = { j: 1, k: -1 }[key];
+    if (by) show(rows[rows.indexOf(state.selected) + by]);
     else detail.querySelector(`button[data-key="${CSS.escape(key)}"]`)?.click();
   });
 
@@ -373,12 +388,11 @@
     const row = state.selected;
     const body = new FormData(event.target, event.submitter);
     const reply = await fetch(event.target.action, { method: "POST", body, ...PART });
-    const text = await reply.text();
     if (reply.ok) {
-      views.set(row, text);
+      views.set(row, await reply.text());
       data.marks[row] = body.get("verdict");
       filled = null;
       draw();
-    } else detail.innerHTML = text;
+    } else detail.innerHTML = await reason(reply);
   });
 })();
