@@ -126,7 +126,17 @@ def test_an_upload_that_is_too_large_is_refused(app: Serving, runs: Path) -> Non
     content = b"x" * (LARGEST_UPLOAD_BYTES + 1)
     reply = app.visitor.upload("/new-run/review", form, "data-upload", "en.jsonl", content)
     assert reply.status == 413
+    assert "more than 20 MB" in reply.text
+    assert 'href="/"' in reply.text, "it is a page of the app"
     assert not (runs / "data").exists()
+
+
+@pytest.mark.parametrize("body", [b"--a\r\nx\r\n\r\n--a--\r\n", b"--a\r\n\r\n--a--\r\n", b""])
+def test_a_form_that_cannot_be_read_is_refused_on_a_page(app: Serving, body: bytes) -> None:
+    kind = "multipart/form-data; boundary=a"
+    reply = app.visitor.send("POST", "/new-run/review", body, Content_Type=kind)
+    assert reply.status in (403, 422)
+    assert reply.status == 403 or "this form cannot be read" in reply.text
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,16 @@ def test_the_form_comes_back_as_it_was(app: Serving) -> None:
     assert back["option-max_tokens"] == "77"
 
 
+def test_another_benchmark_keeps_what_is_typed_but_not_the_options(app: Serving) -> None:
+    form = app.form("/new-run") | FORM | {"address": "http://127.0.0.1:9/v1", "option-max_tokens": "77"}
+    page = app.visitor.post("/new-run", form | {"choose": "mirae"}).text
+    other = fields(page)
+    for name in ("source", "name", "address", "lang", "size"):
+        assert other[name] == form[name]
+    usual = fields(app.visitor.get("/new-run?benchmark=mirae").text)
+    assert (other["benchmark"], other["option-max_tokens"]) == ("mirae", usual["option-max_tokens"])
+
+
 def test_a_file_is_uploaded_checked_and_used(app: Serving, tmp_path: Path) -> None:
     row = {"id": 1, "prefix": "a b", "target": " c", "category": "Logic"}
     form = app.form("/new-run") | {"benchmark": "miron", "source": "embedded", "size": ""}
@@ -130,6 +140,7 @@ def test_a_file_is_uploaded_checked_and_used(app: Serving, tmp_path: Path) -> No
     refused = send("/new-run/review", form, "data-upload", "../../x.jsonl", b"not a row")
     assert refused.status == 422
     assert "cannot read this data" in refused.text
+    assert list((tmp_path / "runs" / "data" / "uploads").iterdir()) == []
     reply = send("/new-run/review", form, "data-upload", "../../miron_en.jsonl", json.dumps(row).encode())
     assert reply.status == 200, reply.text
     [path] = (tmp_path / "runs" / "data" / "uploads").glob("miron_en-*.jsonl")

@@ -184,6 +184,12 @@ def test_only_runs_that_were_asked_the_same_are_offered(app: Serving) -> None:
     assert app.visitor.get("/compare?run=one&run=other").status == 422
 
 
+def test_runs_that_were_asked_the_same_are_tried_first(app: Serving, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sealegs.app.pages.compare.MOST_OTHERS", 1)
+    page = app.visitor.get("/compare?run=one").text
+    assert "/compare?run=one&amp;run=two" in page, "the newest, which was asked something else, comes after"
+
+
 def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
     sample = sl.load_run(runs / "one").samples().index.ids[0]
     reply = app.visitor.get(f"/compare?run=one&run=two&sample={quote(sample)}")

@@ -14,10 +14,13 @@ import html
 import ipaddress
 import secrets
 from collections.abc import Awaitable, Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
 
 from aiohttp import web
+from multidict import MultiMapping
+
+from sealegs.errors import UsageError
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -62,8 +65,6 @@ class AccessControl:
             response = web.Response(status=403, text=f"{PRIVATE}\n")
         else:
             try:
-                if request.method not in READING:
-                    await self._check_form(request)
                 response = await handler(request)
             except web.HTTPException as error:
                 self._add_headers(error)
@@ -111,13 +112,16 @@ class AccessControl:
         )
         return response
 
-    async def _check_form(self, request: web.Request) -> None:
-        form = await request.post()
-        given = str(form.get(TOKEN, ""))
-        if not hmac.compare_digest(given.encode(), self.form_token.encode()):
-            raise web.HTTPForbidden(
-                text="refused: this form is not of a page of this app. Reload the page.\n"
-            )
+    @web.middleware
+    async def check_form(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """The middleware behind that which makes pages of errors: a form that cannot be read has one too."""
+        if request.method not in READING:
+            given = str((await read_form(request)).get(TOKEN, ""))
+            if not hmac.compare_digest(given.encode(), self.form_token.encode()):
+                raise web.HTTPForbidden(
+                    text="refused: this form is not of a page of this app. Reload the page.\n"
+                )
+        return await handler(request)
 
     def _add_headers(self, response: web.StreamResponse) -> None:
         # There is nothing to click in an app that only shows runs, so that a page may show it in a frame.
@@ -129,6 +133,16 @@ class AccessControl:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers["Server"] = "Sealegs"
         response.headers.setdefault("Cache-Control", "no-store")
+
+
+async def read_form(request: web.Request) -> MultiMapping[Any]:
+    """The fields of a form, which is kept with its request."""
+    try:
+        return await request.post()
+    except web.HTTPRequestEntityTooLarge:
+        raise
+    except Exception:  # noqa: BLE001  # headers, encodings and boundaries can be wrong in many ways
+        raise UsageError("this form cannot be read. Go back and send it again.") from None
 
 
 def leading_page(address: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -167,19 +167,25 @@ def number(text: str, kind: type[N], title: str) -> N:
 # Files
 
 
-def file_of(settings: AppSettings, form: MultiMapping[Any], name: str) -> str | None:
-    """A file of the app's folders, or one that was uploaded; None where neither was given."""
+def file_of(
+    settings: AppSettings,
+    form: MultiMapping[Any],
+    name: str,
+    problem: Callable[[str], str] = lambda path: "",
+) -> str | None:
+    """A file of the app's folders, or one that was uploaded; None where neither was given. `problem` says why
+    a file cannot be used: an upload is then not kept."""
     upload = form.get(f"{name}-upload")
     if isinstance(upload, FileField) and upload.filename:
-        return str(save_upload(settings, upload.filename, upload.file.read()))
+        return str(save_upload(settings, upload.filename, upload.file.read(), problem))
     chosen = str(form.get(name, ""))
-    sets = settings.data_sets()
-    if chosen in sets:
-        return str(sets[chosen])
-    return chosen or None
+    path = str(settings.data_sets().get(chosen, chosen)) or None
+    if path and (why := problem(path)):
+        raise UsageError(why)
+    return path
 
 
-def save_upload(settings: AppSettings, name: str, content: bytes) -> Path:
+def save_upload(settings: AppSettings, name: str, content: bytes, problem: Callable[[str], str]) -> Path:
     """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
     if any(folder.is_symlink() for folder in (settings.built, settings.uploads)):
         raise UsageError(f"{settings.uploads} is a link: nothing is written there. Remove it.")
@@ -189,9 +195,14 @@ def save_upload(settings: AppSettings, name: str, content: bytes) -> Path:
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
     # First its own name, whose beginning may say the language.
     path = settings.uploads / f"{stem.lstrip('.')[:LONGEST_NAME]}-{digest}{suffix[:12].lower()}"
-    if not path.exists():
+    new = not path.exists()
+    if new:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
+    if why := problem(str(path)):
+        if new:
+            path.unlink()
+        raise UsageError(why)
     return path
 
 

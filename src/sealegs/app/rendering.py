@@ -102,6 +102,12 @@ async def with_problems(request: web.Request, handler: Handler) -> web.StreamRes
     except web.HTTPNotFound as error:
         reason = SealegsError(error.text or "There is no such page.")
         return problem_page(settings_of(request), request.path, reason, 404)
+    except web.HTTPRequestEntityTooLarge:
+        size = f"{request.client_max_size // 2**20} MB"
+        large = SealegsError(
+            f"files of more than {size} cannot be sent here. Go back and give the path instead."
+        )
+        return problem_page(settings_of(request), request.path, large, 413)
     except web.HTTPException:
         raise
     except Exception:  # noqa: BLE001  # whatever it is: the terminal has it, the page none of it

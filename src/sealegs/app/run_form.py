@@ -74,13 +74,15 @@ def chosen_of(settings: AppSettings, form: MultiMapping[Any]) -> RunRequest:
     if name not in benchmark_names():
         raise UsageError(f"{name!r} is not a benchmark. Available: {', '.join(benchmark_names())}.")
     benchmark = benchmark_class(name)
-    data = fields.file_of(settings, form, "data") or "starter"
-    if data not in WORDS and (problem := data_problem(name, data)):
-        raise UsageError(f"{name} cannot read this data: {problem}")
+
+    def problem(data: str) -> str:
+        why = "" if data in WORDS else data_problem(name, data)
+        return f"{name} cannot read this data: {why}" if why else ""
+
     return RunRequest(
         benchmark=name,
         model=_model(settings, form) if benchmark.subjects.tag == "model" else None,
-        data=data,
+        data=fields.file_of(settings, form, "data", problem) or "starter",
         limit=_whole(form, "size", "Size"),
         lang=str(form.get("lang", "")).strip(),
         seed=_whole(form, "seed", "Seed") or 0,

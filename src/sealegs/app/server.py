@@ -70,7 +70,8 @@ def application(server: AppServer) -> tuple[web.Application, str]:
     names = frozenset(name.lower() for name in (server.host, *server.allow_hosts))
     access = AccessControl(names=names, read_only=server.read_only)
     app = web.Application(
-        middlewares=[access.middleware, with_problems], client_max_size=LARGEST_UPLOAD_BYTES
+        middlewares=[access.middleware, with_problems, access.check_form],
+        client_max_size=LARGEST_UPLOAD_BYTES,
     )
     app[SETTINGS] = AppSettings(
         runs=server.runs.resolve(),

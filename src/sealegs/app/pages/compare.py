@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from aiohttp import web
 
@@ -21,7 +22,7 @@ from sealegs.report.samples.flips import compare_sample, flips
 MOST_CHANGES = 100
 """Samples in the list of changes: the largest ones."""
 MOST_OTHERS = 20
-"""Runs that one is tried against, the newest first."""
+"""Runs that one is tried against: those that were asked the same, then the newest."""
 
 
 async def page(request: web.Request) -> web.Response:
@@ -47,12 +48,14 @@ def _others(settings: AppSettings, name: str) -> str:
     """Which runs one can be compared with, and why not with the rest."""
     run = open_run(settings.runs, name)
     others = [
-        each for each in _finished(settings) if each.name != name and each.benchmark == run.spec.benchmark
+        (each, load_run(each.path))
+        for each in _finished(settings)
+        if each.name != name and each.benchmark == run.spec.benchmark
     ]
+    others.sort(key=lambda other: _asked(other[1]) != _asked(run))  # of each kind the newest first
     comparable, refused = [], []
-    for other in others[:MOST_OTHERS]:
-        reason = _reason(run, load_run(other.path))
-        if reason:
+    for other, other_run in others[:MOST_OTHERS]:
+        if reason := _reason(run, other_run):
             refused.append((other, reason))
         else:
             comparable.append(other)
@@ -61,6 +64,12 @@ def _others(settings: AppSettings, name: str) -> str:
         title="Compare with …", run=name, model=run.spec.subject, comparable=comparable, refused=refused,
         more=max(0, len(others) - MOST_OTHERS),
     )  # fmt: skip
+
+
+def _asked(run: Run) -> tuple[Any, ...]:
+    """What a run was asked, as far as its spec says: runs that were asked the same can nearly always be
+    compared."""
+    return run.spec.data, run.spec.limit, run.spec.options
 
 
 def _reason(run: Run, other: Run) -> str:

@@ -58,9 +58,9 @@ def _begun(settings: AppSettings, query: MultiMapping[str]) -> str:
 
 
 async def again(request: web.Request) -> web.Response:
-    """The form as it was, from the page that follows it."""
+    """The form as it was, from the page that follows it, or for another benchmark."""
     settings, form = settings_of(request), await request.post()
-    return html(await in_thread(_form, settings, _filled(settings, form)))
+    return html(await in_thread(_form, settings, await in_thread(_filled, settings, form)))
 
 
 async def models(request: web.Request) -> web.Response:
@@ -75,9 +75,9 @@ async def models(request: web.Request) -> web.Response:
 
 
 def _filled(settings: AppSettings, form: MultiMapping[Any]) -> Filled:
-    name = str(form.get("benchmark", ""))
-    options = {}
-    if name in benchmark_names():
+    of = str(form.get("benchmark", ""))
+    name, options = str(form.get("choose", of)), {}
+    if name == of and name in benchmark_names():  # the options of one benchmark are not another's
         options = fields.options_of(benchmark_class(name).Options, settings, form)
     values = {key: value for key, value in form.items() if isinstance(value, str)}
     return Filled(benchmark=name, values=values, options=options)

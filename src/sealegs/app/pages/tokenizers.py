@@ -44,8 +44,8 @@ def _compared(settings: AppSettings, text: str) -> str:
     for spec in specs:
         if calls := calls_of({spec: ModelRef(spec)}, []):
             raise UsageError(
-                f"{spec} is not a path on this machine, and this page does not call {calls[0].host}. Give the path "
-                f"of a folder or a file, or compare at a terminal: sealegs tokenizers {shlex.quote(spec)}"
+                f"{spec} is not a path on this machine, and this page does not call {calls[0].host}. Give "
+                f"the path of a folder or a file, or at a terminal: sealegs tokenizers {shlex.quote(spec)}"
             )
     module = importlib.import_module(TOKENIZERS)
     comparison = module.compare(module.read("starter", None), specs)

@@ -25,7 +25,12 @@
   }
 
   for (const list of document.querySelectorAll("[data-submits]")) {
-    list.addEventListener("change", () => list.form.requestSubmit());
+    list.addEventListener("change", () => {
+      const { action } = list.form;
+      if (list.dataset.submits) list.form.action = list.dataset.submits + list.value;
+      list.form.submit();
+      list.form.action = action; // for a page that the browser goes back to
+    });
   }
 
   // The page of one sample has the keys of the table of samples.

@@ -190,7 +190,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
                 "sealegs build rgb --seed 7 --lang en,zh",
             ),
         },
-        demo={"model": "embedded", "limit": 8, "passages": 2, "noise_rates": "0.5", "max_tokens": 80},
+        demo={"model": "embedded", "limit": 8, "passages": 2, "noise_rates": "0.5", "max_tokens": 120},
     )
     options: RgbOptions
 
