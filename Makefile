@@ -20,8 +20,8 @@ export HF_HUB_OFFLINE ?= 1
 demo: $(DEMO)
 	$(BIN)/sealegs demo
 
-# What the README shows: the pages of a fresh demo, in chromium.
-pictures: $(READY) demo
+# What the README and docs/app.md show: a page of docs/gallery, and a run of runs/gallery in the app, in chromium.
+pictures: $(READY)
 	$(BIN)/python tools/screenshot.py
 
 # What a change can break, in minutes.

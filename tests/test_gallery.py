@@ -21,11 +21,13 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two small runs whose names are those of the gallery's comparison; the second is less consistent."""
+    """Three small runs with names of the gallery: of its comparison, where the second is less consistent, and
+    one of its scorecard."""
     folder = tmp_path_factory.mktemp("gallery")
     for name, variants in (("temperature-0", 1), ("temperature-1", 5)):
         with Loopback(words=20, variants=variants) as server:
             run_small("mirae", folder / name, server, limit=8, repeats=3)
+    run_small("multiview", folder / "multiview")
     return folder
 
 
@@ -48,14 +50,24 @@ def test_a_page_without_samples_has_no_text_of_the_data_or_the_model(runs: Path,
 def test_the_gallery_lists_the_pages_that_there_are_and_each_link_leads_to_one(
     runs: Path, tmp_path: Path
 ) -> None:
+    (tmp_path / "former").mkdir()
+    (tmp_path / "former" / "report.html").write_text("of a suite that has other runs now")
+    (runs / "suite").mkdir()
+    (runs / "suite" / "leaderboard.html").write_text("a leaderboard")
     script = [sys.executable, ROOT / "tools" / "gallery.py", "--pages", "--runs", runs, "--out", tmp_path]
     done = subprocess.run(list(map(str, script)), capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     pages = {path.name for path in tmp_path.glob("*.html")}
     index = (tmp_path / "index.md").read_text()
-    assert pages == {"temperatures.html", "gate.html"}
+    assert pages == {
+        "scorecard.html", "multiview.html", "temperatures.html", "gate.html", "leaderboard.html"
+    }  # fmt: skip
     assert all(f"({page})" in index for page in pages)
     assert index.count(".html)") == len(pages)
+    assert not (tmp_path / "former").exists()
+    card = (tmp_path / "scorecard.html").read_text()
+    assert "Similarity by criterion" in card
+    assert str(runs) not in card
     gate = (tmp_path / "gate.html").read_text()
     assert "Gate FAILED" in gate
     assert "<h1>" in gate

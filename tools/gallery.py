@@ -26,10 +26,12 @@ RUNS = ROOT / "runs" / "gallery"
 OUT = ROOT / "docs" / "gallery"
 SUITE = Path(__file__).with_suffix(".yaml")
 PUBLISHED = Path("mirae", "MIRAE_claude_haiku_results_english.json")
-TEMPERATURES = "mirae --model embedded --levels 1,3 --repeats 3 --temperature"
+LONGEST = "--max-tokens 1024"
+"""Long enough for nearly every answer of the embedded model that ends at all."""
+TEMPERATURES = f"mirae --model embedded {LONGEST} --levels 1,3 --repeats 3 --temperature"
 
 BENCHMARKS = {
-    "mirae": "mirae --model embedded",
+    "mirae": f"mirae --model embedded {LONGEST}",
     "rgb": "rgb --model embedded",
     "miron": "miron --model embedded",
     "multiview": "multiview --method bm25 --method embed:embedded-embedder --method judge:embedded",
@@ -39,6 +41,7 @@ BENCHMARKS = {
 """What is run, by the name that its size is given for."""
 
 PAIR = ("temperature-0", "temperature-1")
+FOUR = ("mirae", "rgb", "miron", "multiview")
 
 
 class Page(NamedTuple):
@@ -51,13 +54,14 @@ class Page(NamedTuple):
 
 
 PAGES = (
+    Page("scorecard", "the four benchmarks on one page, each with its verdict", FOUR),
     Page("mirae", "consistency, by length of the prompt and domain", ("mirae",)),
     Page("rgb", "retrieval robustness: four abilities of a model that is too small for them", ("rgb",)),
     Page("miron", "a base model's tests, asked of a small chat model: morphology, facts, typos", ("miron",)),
     Page("multiview", "BM25, an embedder and a judge on the same triplets, side by side", ("multiview",)),
-    Page("temperatures", "a comparison: the same model at temperature 0 and 1, paired by sample", PAIR),
+    Page("temperatures", "a comparison: temperature 0, which repeats itself by construction, and 1", PAIR),
     Page("gate", "a gate that fails: temperature 1 against a baseline at temperature 0", PAIR),
-    Page("leaderboard", "a suite's leaderboard: one model with three ways of sampling"),
+    Page("leaderboard", "a suite's leaderboard: one model that samples from more or fewer tokens"),
     Page("claude-3-5-haiku", "1,400 published answers of Claude 3.5 Haiku, scored again: figures, no texts"),
 )  # fmt: skip
 
@@ -112,9 +116,11 @@ def published() -> Path:
 
 def write_pages(out: Path, limits: Mapping[str, int]) -> None:
     """The pages of what is there: drawn again, so that they are of this version."""
-    for name in ("mirae", "rgb", "miron", "multiview"):
-        if finished(run := folder(name, limits)):
-            sealegs("report", run, "--out", out / f"{name}.html")
+    four = {name: run for name in FOUR if finished(run := folder(name, limits))}
+    for name, run in four.items():
+        sealegs("report", run, "--out", out / f"{name}.html")
+    if four:
+        sealegs("scorecard", *four.values(), "--out", out / "scorecard.html")
     cold, hot = (folder(name, limits) for name in ("temperature-0", "temperature-1"))
     if finished(cold) and finished(hot):
         sealegs("report", cold, hot, "--out", out / "temperatures.html")
@@ -124,6 +130,8 @@ def write_pages(out: Path, limits: Mapping[str, int]) -> None:
         sealegs("report", recorded, "--no-samples", "--out", out / "claude-3-5-haiku.html")
     if (board := Path("suite", "leaderboard.html")).is_file():
         shutil.copyfile(board, out / "leaderboard.html")
+        for old in out.glob("*/report.html"):
+            shutil.rmtree(old.parent)
         for report in board.parent.glob("*/report.html"):  # the leaderboard links to them
             target = out / report.relative_to(board.parent)
             target.parent.mkdir(exist_ok=True)
@@ -146,7 +154,8 @@ def write_index(out: Path, limits: Mapping[str, int], device: str) -> None:
 
 Finished runs, each the page that a run ends with: open one in a browser (on GitHub, download it first). The
 model under test is the embedded one, SmolLM2-135M-Instruct with **Q4_1** weights: four bits each, so its
-figures are not those of the unquantised model. It is here since everyone can run it, not because it is good.
+figures are not those of the unquantised model. That holds for the scorecard, the gate and the leaderboard
+too, whose pages do not repeat it. It is here since everyone can run it, not because it is good.
 
 | page | shows | size |
 | --- | --- | --- |
@@ -156,6 +165,7 @@ The commands, each with `--limit` where a size is given{where}:
 
 ```
 {chr(10).join(f"sealegs run {BENCHMARKS[name]}" for name in BENCHMARKS if name in made)}
+sealegs scorecard {" ".join(FOUR)} --out scorecard.html
 sealegs gate temperature-1 --baseline temperature-0 --max-drop 0.05
 ```
 

@@ -1,10 +1,10 @@
-"""Take the pictures that the README shows, from the pages of a demo and from the app.
+"""Take the pictures of the documentation: the gallery's scorecard, and a run of the gallery in the app.
 
-    python tools/screenshot.py                  the newest demo below runs/
-    python tools/screenshot.py FOLDER --dark    another one, on a dark page
+    python tools/screenshot.py              from docs/gallery and runs/gallery, as `make gallery` leaves them
+    python tools/screenshot.py --dark       on dark pages
 
-Run `sealegs demo` first. Needs chromium (on Debian: apt-get install chromium) and the dev extra, whose
-Playwright drives it.
+Where the gallery's runs are not on this machine, the picture of the app stays as it is. Needs chromium (on
+Debian: apt-get install chromium) and the dev extra, whose Playwright drives it.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
-PICTURES = Path(__file__).parents[1] / "docs" / "pictures"
+ROOT = Path(__file__).resolve().parents[1]
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Picture(NamedTuple):
-    """A file of docs/pictures, the demo's page that it shows, and how much of it."""
+    """A file of docs/pictures, the page that it shows, and how much of it."""
 
     name: str
     page: str
@@ -35,47 +35,47 @@ class Picture(NamedTuple):
 
 
 APP = Picture("app.png", "run?run=rgb&show=wrong", width=1280, height=860)
-"""A page of the app, over the runs of the demo."""
-WANTED = (
-    Picture("scorecard.png", "scorecard.html", height=1640),
-    Picture("report.png", "multiview/report.html"),
-)
+"""A page of the app, over the runs of the gallery."""
+SCORECARD = Picture("scorecard.png", "scorecard.html", height=1640)
+"""A page of the gallery."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", type=Path, nargs="?", help="a demo's folder")
-    parser.add_argument("--out", type=Path, default=PICTURES, help="where the pictures go")
+    parser.add_argument("--gallery", type=Path, default=ROOT / "docs" / "gallery", help="its pages")
+    parser.add_argument("--runs", type=Path, default=ROOT / "runs" / "gallery", help="its runs")
+    parser.add_argument("--out", type=Path, default=ROOT / "docs" / "pictures", help="where the pictures go")
     parser.add_argument("--dark", action="store_true")
     given = parser.parse_args()
-    folder = given.folder or newest_demo()
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if missing := [page for _, page, *_ in WANTED if not (folder / page).is_file()]:
-        sys.exit(f"{folder} has no {missing[0]}: run sealegs demo first.")
+    if not (given.gallery / SCORECARD.page).is_file():
+        sys.exit(f"{given.gallery} has no {SCORECARD.page}: run make gallery first.")
     if browser is None:
         sys.exit(f"no browser is on the path ({', '.join(BROWSERS)}): apt-get install chromium")
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=browser, args=["--no-sandbox"])
-        for picture in WANTED:
+
+        def opened(picture: Picture, address: str) -> Page:
             page = chromium.new_page(
                 viewport={"width": picture.width, "height": picture.height},
                 color_scheme="dark" if given.dark else "light",
             )
-            page.goto((folder / picture.page).resolve().as_uri())
+            page.goto(address)
+            return page
+
+        def take(picture: Picture, page: Page) -> None:
             page.screenshot(path=given.out / picture.name)
             print(given.out / picture.name)
-        with served(folder) as address:
-            page = chromium.new_page(
-                viewport={"width": APP.width, "height": APP.height},
-                color_scheme="dark" if given.dark else "light",
-            )
-            page.goto(f"{address}/{APP.page}")
-            page.wait_for_selector("#sample-detail .sl-view")
-            page.locator("#samples").evaluate("part => part.scrollIntoView()")
-            page.screenshot(path=given.out / APP.name)
-            print(given.out / APP.name)
+
+        take(SCORECARD, opened(SCORECARD, (given.gallery / SCORECARD.page).resolve().as_uri()))
+        if (given.runs / "rgb").is_dir():
+            with served(given.runs) as address:
+                page = opened(APP, f"{address}/{APP.page}")
+                page.wait_for_selector("#sample-detail .sl-view")
+                page.locator("#samples").evaluate("part => part.scrollIntoView()")
+                take(APP, page)
         chromium.close()
 
 
@@ -98,13 +98,6 @@ def served(runs: Path) -> Iterator[str]:
         assert process.stdout is not None
         yield next(match[0] for line in process.stdout if (match := re.search(r"http://[\w.:]+", line)))
         process.terminate()
-
-
-def newest_demo() -> Path:
-    demos = sorted(Path("runs").glob("*-demo-embedded*/scorecard.html"))
-    if not demos:
-        sys.exit("there is no demo below runs/: run sealegs demo first.")
-    return demos[-1].parent
 
 
 if __name__ == "__main__":
