@@ -261,6 +261,8 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.interval(figure(0, 0, 0.0312, unit="share"), short=True) == "[0%, 3%]"
     assert text.interval(figure(0.36, 0.056, 0.6), short=True) == "[0.06, 0.60]"
     assert text.interval(figure(0.996, 0.9, 0.9991), short=True) == "[0.900, 0.999]"
+    assert text.value(figure(0.9998)) == text.value(figure(1.0)) == "1.00"
+    assert text.signed_limits(0.004, -0.05, 0.06, "share") == ("-5.0%", "+6.0%")
     assert text.interval(figure(0.05, 0.0026, 0.999, unit="share"), short=True) == "[0.3%, 99.9%]"
 
 
@@ -397,7 +399,7 @@ def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> Non
     svg = drawn(charts.curve({"run": levels("cosine")}, spec))
     # The legend has a point for each line and a patch of the band.
     assert marks(svg) == {"polygon": 2, "polyline": 2, "circle": 4 + 2, "rect": 1}
-    assert {"en", "ko", "level", "&lt;i&gt;similarity", "95% interval"} <= {*labels(svg)}
+    assert {"en", "ko", "level", "↑ &lt;i&gt;similarity", "95% interval"} <= {*labels(svg)}
 
 
 def without_intervals(summary: dict[str, Figure], *names: str) -> dict[str, Figure]:
@@ -413,8 +415,8 @@ def test_a_point_without_an_interval_is_hollow_and_breaks_the_band() -> None:
     assert marks(svg)["polygon"] == 1
     assert svg.count('opacity="0.4"') == 1
     assert len(re.findall('<circle[^>]*fill="#ffffff"', svg)) == 2  # the point, and its legend
-    assert "interval not known: fewer than two groups" in labels(svg)
-    assert "interval not known" not in drawn(charts.curve({"run": levels("cosine")}, spec))
+    assert "no 95% interval: fewer than two groups" in labels(svg)
+    assert "no 95% interval" not in drawn(charts.curve({"run": levels("cosine")}, spec))
 
 
 def test_a_bar_without_an_interval_ends_in_a_hollow_point() -> None:
@@ -422,6 +424,15 @@ def test_a_bar_without_an_interval_ends_in_a_hollow_point() -> None:
     summary = without_intervals(levels("share"), "m/level=2,lang=ko")
     svg = drawn(charts.bars({"run": summary}, spec))
     assert marks(svg) == {"rect": 4 + 2, "circle": 2}
+
+
+def test_an_interval_that_says_nothing_is_not_drawn() -> None:
+    summary = levels("points")
+    wide = {name: replace(each, low=-4000.0, high=100.0) for name, each in summary.items() if "ko" in name}
+    chart = charts.bars({"run": summary | wide}, Bars(title="t", metric="m", along="level", lines="lang"))
+    assert chart is not None
+    assert chart.domain[0] > -100
+    assert "no 95% interval: too wide" in labels(drawn(chart))
 
 
 def test_bars_have_a_title_for_their_values_and_one_for_their_rows() -> None:

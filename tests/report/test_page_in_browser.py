@@ -215,6 +215,19 @@ def test_a_checker_of_accessibility_finds_nothing_serious(
     page.context.close()
 
 
+@pytest.mark.parametrize("width", [390, 768, 1280])
+def test_pictures_are_drawn_in_their_own_size(width: int, browser: Browser, pages: dict[str, Path]) -> None:
+    """Their type has 13 pixels, which a picture that is made smaller would make hard to read."""
+    page, _ = opened(browser, pages["rgb"], width=width)
+    boxes = page.locator("figure.wide:visible svg, figure.narrow:visible svg").evaluate_all(
+        "all => all.map(one => [one.getBoundingClientRect(), one.viewBox.baseVal.width])"
+        ".map(([box, width]) => [box.height, 13 * box.width / width])"
+    )
+    assert boxes
+    assert all(height <= 420 and 12 <= size <= 13 for height, size in boxes), boxes
+    page.context.close()
+
+
 @pytest.mark.parametrize("name", QUICK)
 def test_the_page_fits_a_phone(name: str, browser: Browser, pages: dict[str, Path]) -> None:
     for width in WIDTHS.values():

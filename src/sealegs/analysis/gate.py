@@ -18,7 +18,7 @@ from sealegs.analysis.sample_values import Values
 from sealegs.analysis.significance import holm, paired_test
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
-from sealegs.page.format import chance, counts, number, probability, share, signed, tag_name
+from sealegs.page.format import chance, counts, number, probability, share, signed, signed_limits, tag_name
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import Better, title_of
@@ -257,7 +257,7 @@ def _judged(
     if difference.p is None and abs(amount) < 1e-12:
         return True, f"{change}): it is the same in every sample"
     if low is not None and high is not None:
-        change += f", 95% interval {signed(low, unit)} to {signed(high, unit)}"
+        change += f", 95% interval {' to '.join(signed_limits(amount, low, high, unit))}"
     change += "" if p is None or p == 1 else f", p {'' if p < 0.001 else '= '}{probability(p)}"
     if significant:
         return False, f"{change}): a significant {beyond}"

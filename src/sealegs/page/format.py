@@ -47,7 +47,7 @@ def number(amount: float, unit: Unit) -> str:
     if unit == "share":
         return _per_cent(amount)
     size = abs(amount)
-    close = unit == "cosine" and (0 < size < 0.0995 or 0.995 <= size < 1)
+    close = unit == "cosine" and (0 < size < 0.0995 or 0.995 <= size < 0.9995)
     digits = f"{amount:{'.3f' if close else FORMATS[unit]}}"
     return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
@@ -86,6 +86,17 @@ def signed(amount: float, unit: Unit) -> str:
     return _plus(amount, number(amount, unit))
 
 
+def signed_limits(amount: float, low: float, high: float, unit: Unit) -> tuple[str, str]:
+    """Both ends of the interval of a difference, with the digits of the difference."""
+    places = _places(amount, unit)
+    return _plus(low, _limit(low, unit, places)), _plus(high, _limit(high, unit, places))
+
+
+def _places(amount: float, unit: Unit) -> int:
+    """How many digits an amount is written with after the point."""
+    return len(number(amount, unit).removesuffix("%").partition(".")[2])
+
+
 def _plus(amount: float, digits: str) -> str:
     return f"+{digits}" if amount > 0 and NONZERO.search(digits) else digits
 
@@ -114,7 +125,7 @@ def limits(figure: Figure | None) -> tuple[str, str]:
         return "", ""
     if is_uninformative(figure.low, figure.high, figure.unit):
         return "", ""
-    places = len(number(figure.value, figure.unit).removesuffix("%").partition(".")[2])
+    places = _places(figure.value, figure.unit)
     return _limit(figure.low, figure.unit, places), _limit(figure.high, figure.unit, places)
 
 

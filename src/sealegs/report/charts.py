@@ -11,7 +11,7 @@ from msgspec import Struct
 from sealegs.analysis.intervals import RANGES
 from sealegs.harness.stored.samples import Samples
 from sealegs.page.examples import shortened
-from sealegs.page.format import escape_controls, no_interval, tag_value
+from sealegs.page.format import escape_controls, is_uninformative, no_interval, tag_value
 from sealegs.page.layout import Bars, Curve, Points
 from sealegs.page.metrics import Metric, declaration
 from sealegs.page.tables import figure, is_number, values_of
@@ -201,8 +201,11 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
             for x in values_of(summary, spec.metric, spec.along):
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
-                    reason, unit = no_interval(each), each.unit
-                    low, high = (None, None) if reason else (each.low, each.high)
+                    low, high, unit = each.low, each.high, each.unit
+                    reason = no_interval(each)
+                    if low is not None and high is not None and is_uninformative(low, high, unit):
+                        reason = "too wide"  # as in the tables: it would make the bars too short to be read
+                    low, high = (None, None) if reason else (low, high)
                     place = float(x) if is_number(x) else escape_controls(tag_value(x, spec.along))
                     positions.append(Position(place, each.value, low, high, escape_controls(reason)))
             if positions:

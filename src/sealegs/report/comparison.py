@@ -14,6 +14,7 @@ from sealegs.page.format import (
     probability,
     share,
     signed,
+    signed_limits,
 )
 from sealegs.page.grid import Cell, Content, Grid, Overview, Style
 from sealegs.page.layout import Layout
@@ -60,7 +61,8 @@ def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) ->
     low, high = difference.low, difference.high
     limits = ""
     if low is not None and high is not None and not is_uninformative(low, high, unit):
-        limits = f"; difference 95% interval {signed(low, unit)} to {signed(high, unit)}"
+        least, most = signed_limits(difference.difference or 0.0, low, high, unit)
+        limits = f"; difference 95% interval {least} to {most}"
     return f"{title}: {answer(difference, layout, names)} ({values}{limits})."
 
 
@@ -126,7 +128,7 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     change = "–" if difference.difference is None else signed(difference.difference, unit)
     limits = ""
     if low is not None and high is not None:
-        limits = f"[{signed(low, unit)}, {signed(high, unit)}]"
+        limits = f"[{', '.join(signed_limits(difference.difference or 0.0, low, high, unit))}]"
         limits = TOO_WIDE if is_uninformative(low, high, unit) else limits
     return [
         Cell(answer(difference, layout), style),

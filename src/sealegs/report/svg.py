@@ -114,7 +114,7 @@ def _uncertain_keys(series: Sequence[Series], known: LegendKey) -> Iterator[Lege
         yield known
     reasons = dict.fromkeys(each.no_interval for each in positions if each.low is None)
     if reasons:
-        yield LegendKey("hollow", f"interval not known: {' or '.join(reasons)}", _palette(0))
+        yield LegendKey("hollow", f"no 95% interval: {' or '.join(reasons)}", _palette(0))
 
 
 def _palette(number: int) -> str:
@@ -171,7 +171,8 @@ def _value_axis(canvas: Canvas, values: Axis, title: str, unit: Unit) -> float:
     """The vertical axis with its title above it and lines across; where its labels end."""
     labels = [tick_text(tick, unit, values.step) for tick in values.ticks]
     left = 8 + max(map(text_width, labels))
-    canvas.text(4, canvas.y + 8, shorten(title, canvas.width - 8))
+    if title:  # with an arrow, as it stands below the legend
+        canvas.text(4, canvas.y + 8, shorten(f"↑ {title}", canvas.width - 8))
     for tick, label in zip(values.ticks, labels, strict=True):
         canvas.line(left + 6, values.at(tick), canvas.width - 4.0, values.at(tick), "--line")
         canvas.text(left, values.at(tick) + 4.5, label, anchor="end")

@@ -61,7 +61,7 @@ class MiraeInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
     """The right answer, where the question has one that is known."""
 
     def row(self, tags: Mapping[str, Tag]) -> RowText:
-        padding = ", neutral padding" if tags.get("padding") == "neutral" else ""
+        padding = ", padded with unrelated text" if tags.get("padding") == "neutral" else ""
         wording = f", wording {tags['wording']}" if "wording" in tags else ""
         expected = "; ".join(part[0] for part in self.expected)
         return RowText(self.question_text, expected, f"level {tags['level']}{padding}{wording}")

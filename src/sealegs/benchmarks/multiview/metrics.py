@@ -15,7 +15,8 @@ METRICS = (
     Metric(
         "both_ways", "Accuracy both ways", "share", "higher", chance=0.25, main=True,
         meaning="How often a method is right under both of two criteria that give opposite answers for the "
-        "same documents; of a judge, each of the two orders counts ½.",
+        "same documents; of a judge, each of the two orders counts ½ (+logprobs: decided by the "
+        "log-probabilities of its answers).",
         caution="A method that does not read the criterion has 0, and a tie is not right; guessing means a "
         "toss for each criterion.",
     ),
