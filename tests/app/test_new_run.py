@@ -87,6 +87,9 @@ def test_every_host_is_listed_with_the_key_that_goes_there(
 def test_a_server_without_a_key_is_listed_too(app: Serving) -> None:
     page = reviewed(app, FORM | {"address": "http://127.0.0.1:9/v1"})
     assert "127.0.0.1:9" in page
+    assert "(“Input price (US$ per million tokens)” and “Output price" in page, (
+        "not the flags of the terminal"
+    )
     assert "everything runs on this machine" not in page
 
 

@@ -33,11 +33,7 @@ WORDS = ("starter", "published")
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
 ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?")
 LANGUAGES = re.compile(r"[a-z_, -]{0,100}")
-AMOUNTS = {
-    "price_in": "Input price (US$ per million tokens)",
-    "price_out": "Output price (US$ per million tokens)",
-    "max_usd": "Budget (US$)",
-}
+AMOUNTS = {name: fields.title(name) for name in ("price_in", "price_out", "max_usd")}
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):

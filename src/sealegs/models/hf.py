@@ -170,10 +170,10 @@ class HuggingFace:
             yield from batching.failing_alone(self._answer, window)
 
     def _answer(self, window: Sequence[Request]) -> Iterator[tuple[Request, Response]]:
+        causal = self.causal()  # before its libraries are imported, which it says is loading
         from sealegs.models.local.loglikelihood import texts_of
         from sealegs.models.local.prompts import scored_prompts
 
-        causal = self.causal()
         causal.read_ahead(text for request in window for text in texts_of(causal, request))
         pairs = scored_prompts(causal, window)
         yield from self._loglikelihood_and_generate(causal, pairs)
@@ -212,11 +212,11 @@ class HuggingFace:
 
     def causal(self) -> Causal:
         if self._loaded is None:
+            self._progress.waiting(LOADING)  # first of all its libraries
             use_expandable_memory()
             from sealegs.models.local.loading import load
 
             options = self._options
-            self._progress.waiting(LOADING)
             self._loaded = causal = load(
                 self._spec,
                 self._weights(),

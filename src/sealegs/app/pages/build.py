@@ -37,7 +37,7 @@ async def page(request: web.Request) -> web.Response:
 
 
 def _form(settings: AppSettings, asked: str, problem: str = "", form: MultiMapping[Any] | None = None) -> str:
-    builders = _builders()
+    builders = builders_by_name()
     name = asked if asked in builders else next(iter(builders))
     given = fields.options_of(builders[name].Options, settings, form) if form is not None else {}
     shown, rest = fields.folded(fields.fields(builders[name].Options, settings, given), SHOWN)
@@ -54,7 +54,7 @@ def _form(settings: AppSettings, asked: str, problem: str = "", form: MultiMappi
     )  # fmt: skip
 
 
-def _builders() -> dict[str, Any]:
+def builders_by_name() -> dict[str, Any]:
     """The builders of the benchmarks that have one."""
     builders = {}
     for name in benchmark_names():
@@ -100,7 +100,7 @@ async def review(request: web.Request) -> web.Response:
 
 def _chosen(settings: AppSettings, form: MultiMapping[Any]) -> tuple[BuildRequest, list[CalledHost]]:
     """What was chosen, tried out without asking anyone, and whom it would call."""
-    builders, name = _builders(), _name(form)
+    builders, name = builders_by_name(), _name(form)
     if name not in builders:
         raise UsageError(f"{name!r} has no builder. Available: {', '.join(builders)}.")
     cls = builders[name]

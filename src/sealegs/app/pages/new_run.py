@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from aiohttp import web
+from msgspec.structs import replace
 from multidict import MultiMapping
 
 from sealegs.api.launch import start as start_process
@@ -119,7 +120,7 @@ def _form(
         amounts=AMOUNTS,
         shown=shown,
         rest=rest,
-        problem=problem,
+        problem=fields.with_titles(problem),
         note=filled.note,
         like=like,
     )  # fmt: skip
@@ -168,13 +169,14 @@ def _reviewed(
     settings: AppSettings, chosen: RunRequest, form: MultiMapping[Any], trial: ModelTrial | str | None = None
 ) -> str:
     plan = dry_run(chosen.benchmark, **chosen.arguments)
+    shown = plan.overview()
     refs = model_refs(load_benchmark(chosen.benchmark, chosen.options), chosen.benchmark, chosen.model)
     requests = sum(plan.requests.values())
     return render_page(
         settings, "review.html", "/new-run",
         title="Start this run?",
         facts=_facts(chosen),
-        plan=plan.overview(),
+        plan=replace(shown, lines=[fields.with_titles(line) for line in shown.lines]),
         requests=requests,
         time=expected_time(settings, chosen, requests),
         calls=calls_of(refs, [chosen.data]),

@@ -4,7 +4,9 @@
   function show(field, value) {
     const name = field.dataset.field;
     if (name === "latest") field.innerHTML = value; // escaped by the template that wrote it
-    else if (field.tagName !== "PROGRESS") field.textContent = value;
+    else if (field.tagName !== "PROGRESS") {
+      if (field.textContent !== value) field.textContent = value; // one that is unchanged is not read out again
+    }
     else if (value === null) field.removeAttribute("value");
     else field.value = value;
     if (name === "log") field.hidden = !value;
