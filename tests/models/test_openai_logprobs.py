@@ -16,6 +16,7 @@ from present import present
 from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
+from sealegs.models.openai import logprobs
 from sealegs.types import Capability, LogLikelihood, Logprobs
 
 LOGLIKELIHOOD: frozenset[Capability] = frozenset({"loglikelihood"})
@@ -170,17 +171,27 @@ def test_two_calls_that_two_models_answer_are_no_answer() -> None:
 @pytest.mark.parametrize(
     ("status", "error"),
     [
-        ("500", CapabilityError),
+        ("400", CapabilityError),
         ("404", CapabilityError),
         ("401", ModelUnreachable),
+        ("500", ModelUnreachable),
         ("503", ModelUnreachable),
+        ("broken", ModelUnreachable),
     ],
 )
-def test_a_failed_probe_means_no_log_probabilities_unless_the_server_is_away(
+def test_a_server_has_no_log_probabilities_where_it_refuses_them_not_where_it_fails(
     status: str, error: type[Exception]
 ) -> None:
     with Loopback(fail=1.0, faults=(status,), says="max_tokens is wrong") as server, pytest.raises(error):
         model_of(server, retries=0).probe(LOGLIKELIHOOD)
+
+
+def test_a_server_that_fails_says_nothing_of_a_language() -> None:
+    texts = [LogLikelihood(prefix="배가", continuation=" 간다")] * 2
+    with Loopback(always=500) as server, pytest.raises(ModelUnreachable):
+        model_of(server, retries=0).probe_logprobs({"ko": texts})
+    with Loopback(script=("500",)) as server:
+        model_of(server, retries=0).probe_logprobs({"en": [logprobs.PROBE] * 2})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,16 @@ from typing import Any
 from sealegs.api.batch import batched_roles, note_batches, with_batches
 from sealegs.api.earlier import EarlierStart
 from sealegs.api.permission import Permitted
-from sealegs.api.setup import ASSIGNED_GATE, Setup, gate_for, identities, model_refs, prepare, with_sampling
+from sealegs.api.setup import (
+    ASSIGNED_GATE,
+    Setup,
+    gate_for,
+    identities,
+    model_refs,
+    opener,
+    prepare,
+    with_sampling,
+)
 from sealegs.errors import BudgetReached, ModelUnreachable, RunConflict, SealegsError, UsageError, place_of
 from sealegs.files.cache import distinct_slug, slug, storage_errors
 from sealegs.harness.benchmark import Benchmark, sample_type
@@ -259,7 +268,7 @@ def execute(
         dispatcher = Dispatcher(
             journal,
             identities(folder.spec),
-            opener=models.__getitem__,
+            opener=opener(setup, models, progress, gate),
             gate=gate,
             progress=progress,
             titles={**TITLES, "model": "reading"} if setup.spec.data["source"] == RECORDED else TITLES,

@@ -9,10 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, get_origin
 
+import msgspec
 from msgspec import Struct
 
 import sealegs
@@ -54,10 +56,8 @@ class Setup(Struct, frozen=True):
     spec: RunSpec
     samples: list[Sample]
     models: dict[str, Model]
-
-    def is_answered(self, earlier: EarlierStart) -> bool:
-        """Whether an earlier start of the same run leaves nothing to ask of its model."""
-        return earlier.answers(self.spec, self.models["model"].identity(), self.benchmark, self.samples)
+    untried: bool = False
+    """Whether what its models can do is known from an earlier start, which may have asked other servers."""
 
 
 def prepare(
@@ -76,7 +76,8 @@ def prepare(
     progress: Progress,
     before_asking: Callable[[RunSpec], None],
 ) -> Setup:
-    """Open the models, read the samples, try out what the models must be able to do, which may ask them."""
+    """Open the models, read the samples, try out what the models must be able to do, which may ask them; not
+    again where the run was begun, whose spec says what they can."""
     if "model" in benchmark.roles and "model" not in refs:
         raise UsageError(f"{name} needs a model to ask: --model SPEC; `sealegs list models` lists them.")
 
@@ -87,20 +88,19 @@ def prepare(
         spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
         return Setup(benchmark, spec, samples, models)
 
-    if earlier is not None:
-        gate.resume(earlier.usage())  # probes count, too
-    if earlier is not None and "loglikelihood" in benchmark.roles.get("model", ()):
-        # Nobody is tried out where nothing is left to ask, also of a run that continued without.
+    if earlier is not None and earlier.is_begun:
         for candidate in filter(None, (benchmark, degraded(benchmark, {"loglikelihood"}))):
             with contextlib.suppress(CapabilityError):
-                if (setup := set_up(candidate)).is_answered(earlier):
-                    return setup
+                setup = set_up(candidate)
+                if earlier.is_same(setup.spec):
+                    return msgspec.structs.replace(setup, untried=not earlier.has_tried(setup.spec))
     while True:
         try:
             setup = set_up(benchmark)
+            if earlier is not None and earlier.is_begun:
+                return setup  # another run: its folder says what differs
             before_asking(setup.spec)
-            probe(setup.benchmark, setup.models, progress, gate)
-            probe_languages(setup.benchmark, setup.models, setup.samples)
+            try_out(setup, setup.models, progress, gate)
         except CapabilityError as error:
             less = degraded(benchmark, error.lacking)
             if less is None:
@@ -109,6 +109,27 @@ def prepare(
             benchmark = less
         else:
             return setup
+
+
+def opener(
+    setup: Setup, models: Mapping[str, Model], progress: Progress, gate: RequestGate
+) -> Callable[[str], Model]:
+    """Gives the model of a role when something is left to ask it, tried out first where that is due: the
+    tries count in the run's journal, which is open by then."""
+
+    @cache
+    def opened(role: str) -> Model:
+        if setup.untried:
+            try_out(setup, {role: setup.models[role]}, progress, gate)
+        return models[role]
+
+    return opened
+
+
+def try_out(setup: Setup, models: Mapping[str, Model], progress: Progress, gate: RequestGate) -> None:
+    """Have models show that they can do what their roles need, in the languages of the data, too."""
+    probe(setup.benchmark, models, progress, gate)
+    probe_languages(setup.benchmark, models, setup.samples)
 
 
 def probe(

@@ -13,7 +13,7 @@ from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import COMPLETIONS, Version, completion
 from sealegs.models.openai.retry import Call, CallFailed, Client, Fate, fate_of
 from sealegs.models.openai.servers import is_wrong_address
-from sealegs.models.openai.transport import BROKEN
+from sealegs.models.openai.transport import BROKEN, TryFailed
 from sealegs.text.token_estimate import estimate_tokens
 from sealegs.types import LogLikelihood, Logprobs, Response
 
@@ -32,6 +32,7 @@ LEAST_LOGPROB = -1e5
 """A softmax over 32-bit logits gives no less, but for minus infinity."""
 OUTSIDE = (-1, -1)
 """The span of a token that is not in the text, such as `<s>`."""
+WITHOUT = " If it fails at log-likelihoods alone, run without them (an option of the benchmark)."
 SPELLING = "the server's tokens do not spell the prompt"
 
 
@@ -87,8 +88,8 @@ async def probe_problem(client: Client, dialect: Dialect, examples: Examples | N
     """What is wrong with a server's prompt log-probabilities, in English or in the languages of the examples;
     empty if they are sound.
 
-    A server that answers, and fails here, has none; a chat-only server has no such path, but one without such
-    a model names the model.
+    A server that refuses this has none; a chat-only server has no such path, but one without such a model
+    names the model. A failure that may pass says nothing of what a server can.
     """
     try:
         if examples is not None:
@@ -96,25 +97,35 @@ async def probe_problem(client: Client, dialect: Dialect, examples: Examples | N
         response = await loglikelihood(client, dialect, PROBE, check=True)
         return "" if response.status == "ok" else response.reason
     except CallFailed as failure:
-        error, fate = failure.error, fate_of(failure.error)
-        fails_here = fate in (Fate.FAIL, Fate.RETRY) and (error.status or error.kind == BROKEN)
-        if fails_here or is_wrong_address(error):
+        if _is_refusal(failure.error):
             return str(failure)
-        raise ModelUnreachable(f"{address} does not answer as it should. {failure}") from None
+        way = WITHOUT if failure.error.status >= 500 or failure.error.kind == BROKEN else ""
+        text = f"{address} does not answer as it should. {failure}".rstrip(".")
+        raise ModelUnreachable(f"{text}.{way}") from failure
+
+
+def _is_refusal(error: TryFailed) -> bool:
+    return fate_of(error) is Fate.FAIL or is_wrong_address(error)
 
 
 async def _language_problem(client: Client, dialect: Dialect, examples: Examples) -> str:
-    """A language fails where most of its examples do."""
+    """A language fails where most of its examples do, of those that were answered or refused."""
     for lang, requests in examples.items():
-        problems = []
+        answers: list[str] = []
+        failure: CallFailed | None = None
         for request in requests:
             try:
                 response = await loglikelihood(client, dialect, request, check=True)
-            except CallFailed as failure:  # the server echoes English by now: what fails is this text
-                problems.append(str(failure))
-            else:
-                problems += [] if response.status == "ok" else [response.reason]
-        if 2 * len(problems) > len(requests):
+                answers.append("" if response.status == "ok" else response.reason)
+            except CallFailed as failed:  # the server echoes English by now: what it refuses is this text
+                if _is_refusal(failed.error):
+                    answers.append(str(failed))
+                else:
+                    failure = failed
+        if failure is not None and not answers:
+            raise failure
+        problems = list(filter(None, answers))
+        if 2 * len(problems) > len(answers):
             return f"{problems[0]} (for text in '{lang}')"
     return ""
 
