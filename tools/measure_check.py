@@ -57,8 +57,8 @@ with three facts: many wrong answers beside remarks on documents, and errors tha
 Those on which careful readers may differ are left out. Before any was read, rejection had .762 and .980
 (English), .769 and 1 (Chinese), right answers .914 and .973, .925 and 1, error detection .806 and .935, .929
 and 1.
-Then rules were changed by the errors on the wordings with odd numbers. On the others, which were counted
-and not read:
+Then rules were changed by the errors on the wordings with odd numbers; later again, for wrong answers taken
+for right, of which those with odd numbers all went and none of the others. On those, counted and not read:
 
 | | English, before | English, after | Chinese, before | Chinese, after |
 | --- | --- | --- | --- | --- |

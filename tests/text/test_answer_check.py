@@ -39,7 +39,10 @@ def test_an_answer_is_stated_unless_the_text_takes_it_back(lang: str, right: boo
     [
         ("It is not Paris.", False), ("It isn't actually Paris.", False), ("Rome rather than Paris.", False),
         ("Not Rome but Paris.", True), ("Not only Paris but Lyon too.", True),
-        ("It is not far from Paris.", True), ("Some say it is not Paris. It is Paris.", True),
+        ("I can't say whether it is Paris or Rome.", False), ("无法判断是罗马还是Paris。", False),
+        ("Paris인지 로마인지 알 수 없습니다.", False), ("Whether it is Rome is not said. It is Paris.", True),
+        ("A little over Paris.", True), ("It is not far from Paris.", True),
+        ("Some say it is not Paris. It is Paris.", True),
         ("不是Paris。", False), ("不是罗马，是Paris。", True),
         ("Paris가 아닙니다.", False), ("로마가 아니라 Paris입니다.", True), ("Paris입니다. 아니요.", True),
         ("not Paris, " * 30, False),

@@ -36,6 +36,11 @@ DENIALS = (
     "One document gives {right}, but I'd go with {false}.",
     "Despite reports of {right}, it was {false}.",
     "{right} would be the obvious guess, but {false} is right.",
+    "Some might say {right}; however, the documents make it clear that the Harlow Bridge has {false}.",
+    "Document 1 gives {right}, but that's about a different case. It is {false}.",
+    "Although document 1 has {right}, that refers to another bridge. For the Harlow Bridge, it's {false}.",
+    "Is it {right}? Document 2 mentions it, but in another context. It is {false}.",
+    "Document 1 mentions {right}, so that isn't it. Document 2 matters: the Harlow Bridge has {false}.",
 )
 HAN_DENIALS = (
     "有人说是{right}，但实际上是{false}。",
@@ -51,11 +56,14 @@ HAN_DENIALS = (
     "虽然有文档提到{right}，但公开赛在{false}举行。",
     "与其说是{right}，不如说是{false}。",
     "{right}只是传言，事实上是{false}。",
+    "我考虑过{right}，但文档3排除了它。公开赛在{false}举行。",
+    "虽然文档1提到{right}，但那是另一件事；公开赛对应的是{false}。",
 )
 OF_DOCUMENTS = (
     "The documents say {right}, but that is wrong: it is {false}.",
     "Document 1 says {right}, but it's mistaken; document 2 correctly gives {false}.",
     "Correction: {right} should be {false}.",
+    "There is a factual error in the documents: they give {right}. It is {false}.",
     "文档说是{right}，但这是错的，应该是{false}。",
     "文档1写{right}，有误；文档2正确地写明是{false}。",
     "{right}应更正为{false}。",
@@ -74,6 +82,10 @@ GIVEN = (
     "❌ Not in document 1\n✅ Document 3 says {right}",
     "{right}, but I'd check {false} as well.",
     "Although document 1 mentions {right}, document 2 does not. It is {right}.",
+    "Although only document 3 mentions {right}, it is from 2019 and can be trusted.",
+    "It is {right}. Document 2 mentions another bridge of 300 m, but that is a different matter.",
+    "Apart from an error in document 3, they all give {right}.",
+    "I'm not sure whether it is {right} or {false}, but I'd say {right}.",
 )
 WRONG = (
     "Documents 1, 2, 3 and 5 are unrelated. Document 4 says it is {false}.",

@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 from sealegs.text.answer_check.wording import ClassifiedReply, asked_forms, form
 
+HALF_QUESTION = 0.35
+"""The share of the question's words that a clause repeats from which it may answer."""
 LONG_CLAUSE = 16
 """Tokens of a clause that is not quoted as a whole."""
 

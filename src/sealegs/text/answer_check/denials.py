@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sealegs.text.answer_check.clauses import Clause, TokenSpan, ends_sentence, quote
+from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence, quote
 from sealegs.text.answer_check.patterns import Rules
 
 find = Rules(__package__).find
@@ -100,15 +100,31 @@ def _states_another(listed: Sequence[Clause], number: int) -> bool:
 def _is_replaced(listed: Sequence[Clause], number: int) -> bool:
     """Whether the right answer is only what documents say, and the false one comes in its place: "document 1
     says York, but that is wrong; it is Leeds", "although document 1 mentions York, it is Leeds"."""
-    letters, after = listed[number].letters, listed[number + 1].letters
-    later = [clause.letters for clause in listed[number + 1 :]]
-    rejected = not ends_sentence(listed, number) and (find("rejected", after) or find("taken_back", after))
-    if "K" in letters or not (rejected or find("mentioned_only", letters)):
+    letters, behind = listed[number].letters, number + 1
+    if find("asked_of_them", f"{letters},{listed[behind].letters}") and behind + 1 < len(listed):
+        behind += 1  # "Is it York? Document 1 mentions it, but in another context"
+    after = listed[behind].letters
+    taken_back = find("rejected", after) or find("taken_back", after)
+    rejected = taken_back and not ends_sentence(listed, behind - 1)
+    before = f"{listed[number - 1].letters}," if number and not ends_sentence(listed, number - 1) else ""
+    told_wrongly = find("told_wrongly", before + letters)
+    others = [clause.letters for clause in listed if clause is not listed[number]]
+    given = "K" in letters or any("G" in other for other in others)
+    if given or not (rejected or told_wrongly or find("mentioned_only", letters)):
         return False
-    replaced = any("K" in other and "n" not in other for other in later)
-    return (replaced or _gives_another(listed, number + 2)) and not any(
-        "G" in clause.letters for clause in listed if clause is not listed[number]
-    )
+    replaced = any("K" in other and "n" not in other for other in others[number:])
+    return replaced or _answers_otherwise(listed, number + 1, number + 1 if told_wrongly else behind + 1)
+
+
+def _answers_otherwise(listed: Sequence[Clause], first: int, next_one: int) -> bool:
+    """Whether a clause from the first on gives another answer: the next one, or one behind a label or in the
+    question's words."""
+    for number in range(first, len(listed)):
+        led = [listed[number]] if ends_sentence(listed, number - 1) else listed[number - 1 : number + 1]
+        answers = led[0].letters.endswith("a") or max(each.repeats for each in led) >= HALF_QUESTION
+        if (answers or number == next_one) and _gives_another(listed, number):
+            return True
+    return False
 
 
 def _takes_back(listed: Sequence[Clause], number: int) -> bool:
@@ -129,7 +145,8 @@ def _gives_another(listed: Sequence[Clause], number: int) -> bool:
     if number >= len(listed) or "G" in listed[number].letters:
         return False
     letters, before = listed[number].letters, listed[number - 1].letters
-    is_label = before != "n" and not ends_sentence(listed, number - 1) and not re.match("[Bjh]", letters)
+    labelled = not ends_sentence(listed, number - 1) and not re.search("[na]$", before)
+    is_label = labelled and not re.match("[BjhQ]", letters)
     if re.fullmatch("[^nefdK]*K[^nefd]*", letters):
         return True
     return not is_label and bool(find("another_given", letters))

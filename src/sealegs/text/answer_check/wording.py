@@ -52,6 +52,7 @@ LETTERS = {
     "condition": "f",
     "whether": "F",
     "other": "E",
+    "elsewhere": "=",
     "some": "o",
     "ordinal": "P",
     "contrast": "b",

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from sealegs.benchmarks.rgb.check.last_value import is_told_at_last
 from sealegs.benchmarks.rgb.check.remarks import WHOLE_QUESTION, Remarks
 from sealegs.benchmarks.rgb.check.rules import find
-from sealegs.text.answer_check.clauses import ends_sentence
+from sealegs.text.answer_check.clauses import HALF_QUESTION, ends_sentence
 
-HALF_QUESTION = 0.35
-"""The share of the question's words that a clause repeats from which it may answer."""
 _OF_ANOTHER_MATTER = re.compile("[lvAfVO]|(?<!d)#.*M|M.*#")
 """What documents say that is no answer: something "only", or of another year than the question's."""
 
