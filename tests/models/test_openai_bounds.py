@@ -59,23 +59,42 @@ def test_a_reply_that_drips_has_no_more_time_than_any() -> None:
     assert failing(Hostile(respond), retries=0, timeout=0.5)[0] == "timeout: no reply within 0.5 s"
 
 
-RUN = r"""
+PEAK = r"""
 import re, resource, sys
 from pathlib import Path
+
+def megabytes():
+    # What getrusage gives begins with the size of the process that began this one.
+    status = Path("/proc/self/status")
+    peak = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
+    return (int(peak[1]) if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) // 1024
+"""
+RUN = r"""
 import sealegs as sl
 run = sl.run("rgb", "openai:loop", base_url=sys.argv[1], out=sys.argv[2], limit=12, progress=None)
-count = sum(len(record.answers) for record in run.records())
-# What getrusage gives begins with the size of the process that began this one.
-status = Path("/proc/self/status")
-peak = re.search(r"VmHWM:\s+(\d+)", status.read_text()) if status.exists() else None
-kilobytes = int(peak[1]) if peak else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(count, *run.problems, kilobytes // 1024)
+print(sum(len(record.answers) for record in run.records()), *run.problems, megabytes())
+"""
+ASK = r"""
+import sealegs as sl
+model = sl.load_model("openai:loop", base_url=sys.argv[1], concurrency=8, retries=1)
+prompts = [(sl.Message("user", str(number)),) for number in range(8)]
+try:
+    list(model.answer(sl.Generate(prompt=prompt, sampling=sl.Sampling()) for prompt in prompts))
+except sl.SealegsError:
+    print(megabytes())
 """
 
 
 def test_replies_of_the_largest_size_fit_into_memory(tmp_path: Path) -> None:
     """At 64 connections, whose replies come at the same time; then they are scored, published and shown."""
     with fixed(says("a" * (LARGEST_REPLY_BYTES - 1000))) as server:
-        answers, megabytes = map(int, python(RUN, server.url, tmp_path / "run").split())
+        answers, megabytes = map(int, python(PEAK + RUN, server.url, tmp_path / "run").split())
     assert answers * LARGEST_REPLY_BYTES > 2 * 500 * 2**20 / 3
     assert megabytes < 500
+
+
+def test_a_call_that_waits_for_its_next_try_holds_no_reply() -> None:
+    """A reply of 3 MB becomes 70 MB of objects, which are let go before the pause."""
+    body = b'{"choices":[%b{}]}' % (b"{}," * (LARGEST_REPLY_BYTES // 3 - 10))
+    with fixed(body) as server:
+        assert int(python(PEAK + ASK, server.url)) < 350

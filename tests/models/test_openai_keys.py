@@ -24,6 +24,13 @@ def spellings() -> dict[str, str]:
     return {
         "plain": KEY,
         "escaped": json.dumps(f'{KEY}"')[1:-3],
+        "escaped by PHP": KEY.replace("/", r"\/"),
+        "escaped by .NET": re.sub(r"\W", lambda match: rf"\u{ord(match[0]):04X}", KEY),
+        "escaped throughout": "".join(rf"\u{ord(character):04x}" for character in KEY),
+        "base64, escaped": base64.b64encode(KEY.encode())
+        .decode()
+        .replace("/", r"\/")
+        .replace("+", r"\u002b"),
         "percent": urllib.parse.quote(KEY, safe=""),
         "percent lower": re.sub("%..", lambda match: match[0].lower(), urllib.parse.quote(KEY, safe="")),
         "basic": base64.b64encode(f"user:{KEY}".encode()).decode(),

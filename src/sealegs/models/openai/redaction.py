@@ -7,6 +7,7 @@ import base64
 import json
 import re
 import urllib.parse
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ KEY_ENDINGS = (
 
 
 class Redaction:
-    """Replaces secrets in bytes: exact, JSON-escaped, percent-encoded or in base64."""
+    """Replaces secrets in bytes: exact, percent-encoded or in base64, each JSON-escaped or not."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         spellings = {
@@ -42,7 +43,14 @@ class Redaction:
     def __call__(self, data: bytes) -> bytes:
         for spelling in self._spellings:
             data = data.replace(spelling, REPLACEMENT)
+        if self._spellings and (b"\\u00" in data or b"\\/" in data):
+            data = self._escaped.sub(REPLACEMENT, data)
         return data
+
+    @cached_property
+    def _escaped(self) -> re.Pattern[bytes]:
+        """The spellings with any character as a JSON encoder may write it: PHP escapes `/`, .NET `+`."""
+        return re.compile(b"|".join(b"".join(map(_character, spelling)) for spelling in self._spellings))
 
     def text(self, text: str) -> str:
         return self(text.encode(errors="replace")).decode(errors="replace")
@@ -61,6 +69,11 @@ def _spellings(secret: str) -> Iterator[bytes]:
         encoded = base64.b64encode(b"\0" * before + raw[:whole])[(0, 2, 3)[before] :]
         yield encoded
         yield encoded.translate(bytes.maketrans(b"+/", b"-_"))
+
+
+def _character(code: int) -> bytes:
+    escaped = b"|" + re.escape(b"\\/") if code == ord("/") else b""
+    return b"(?:%b|%b(?i:%02x)%b)" % (re.escape(bytes([code])), re.escape(b"\\u00"), code, escaped)
 
 
 def is_placeholder(key: str) -> bool:

@@ -195,6 +195,7 @@ class Client:
             try:  # send
                 result = await action(server, body)
             except TryFailed as error:  # decide
+                error.__traceback__ = error.__context__ = None  # whose frames would hold the reply
                 fate = fate_of(error)
                 if fate is Fate.FAIL:
                     refused = body

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import re
 import ssl
@@ -43,6 +42,8 @@ FILE_S = 3600.0
 """Seconds that a file may take to be sent or received."""
 DETAIL_LENGTH = 300
 """Characters of a server's message that are shown."""
+MEANINGLESS_WAIT_S = 1e9
+"""30 years."""
 MOST_DISCARDED = 64
 """Connections that one try discards."""
 
@@ -331,9 +332,10 @@ def _os_reason(cause: Exception) -> str:
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """The wait that a reply asks for, in seconds; one that is written as a date is that of the back-off."""
+    """The wait that a reply asks for, in seconds; None, for that of the back-off, where it is written as a
+    date, or where nobody can mean it."""
     try:
         seconds = float(headers.get("Retry-After", ""))
     except ValueError:
         return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return max(0.0, seconds) if abs(seconds) < MEANINGLESS_WAIT_S else None
