@@ -237,6 +237,23 @@ def test_a_dry_run_shows_which_key_goes_where(tmp_path: Path) -> None:
     assert "secret-of-mine" not in result.stdout + single.stdout
 
 
+def test_the_gate_reads_nothing_outside_either(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, here = tmp_path / "suite", tmp_path / "here"
+    for each in (folder, here / "base", tmp_path / "elsewhere"):
+        each.mkdir(parents=True)
+    (folder / "link").symlink_to(tmp_path / "elsewhere")
+    monkeypatch.chdir(here)
+    for name in (tmp_path / "elsewhere", "../elsewhere", "../later", "link"):
+        path = write(folder, PLAIN + f"gate: {{baseline: '{name}'}}\n")
+        done = sealegs("suite", path, "--dry-run")
+        assert done.code == 2
+        assert "suite.yaml, line 3: " in done.stderr
+        assert "is not below the folder of this file or the current one" in done.stderr
+    for name, found in (("base", here / "base"), ("later", folder / "later")):
+        file = read_suite(write(folder, PLAIN + f"gate: {{baseline: {name}}}\n"))
+        assert file.baseline() == found
+
+
 @pytest.mark.parametrize("entry", ["data: 'PATH'", "options: {prompts: 'PATH'}"])
 def test_a_file_reads_nothing_outside_its_own_folder_and_the_current_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, entry: str

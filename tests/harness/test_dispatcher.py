@@ -327,7 +327,19 @@ def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Pat
     with Scripted(lambda prompt: "<think>Let me see…") as server:
         with pytest.raises(UsageError, match=r"ended inside their reasoning.*reasoning_tokens=8192"):
             run_small("mirae", tmp_path / "run", server, concurrency=4, **settings)
-        assert server.requests >= 20  # how many more are under way by then is the machine's to decide
+        before = server.requests
+        assert before >= 20  # how many more are under way by then is the machine's to decide
+        with pytest.raises(UsageError, match="ended inside their reasoning") as raised:
+            run_small("mirae", tmp_path / "run", server, concurrency=4, **settings)
+        assert server.requests == before
+        assert "resume" not in str([raised.value, *getattr(raised.value, "__notes__", ())])
+    with Scripted(lambda prompt: "<think>Let me see…") as server:
+        for limit, error in ((12, BudgetReached), (None, UsageError)):
+            with pytest.raises(error):
+                run_small(
+                    "mirae", tmp_path / "counted", server, concurrency=1, max_requests=limit, **settings
+                )
+        assert server.answered.total() <= 21  # one may be under way
     first = iter(["A keel."])
     with Scripted(lambda prompt: next(first, "<think>Let me see…")) as server:
         run = run_small("mirae", tmp_path / "other", server, concurrency=1, **settings)

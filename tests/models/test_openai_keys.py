@@ -168,8 +168,7 @@ SENTENCE = (
     "that is set, else to OpenAI), and to any other address only where you name its variable: "
     "`--model-arg api_key_env=NAME`."
 )
-PAGES = ("integrations", "reliability")
-"""The others link to the first."""
+PAGES = ("integrations", "environment", "reliability", "scaling", "suites", "app")
 
 
 @pytest.mark.parametrize("page", ["README.md", *(f"docs/{name}.md" for name in PAGES)])

@@ -29,7 +29,7 @@ from sealegs.files.cache import distinct_slug, slug, storage_errors
 from sealegs.harness.benchmark import Benchmark, sample_type
 from sealegs.harness.control import controlled
 from sealegs.harness.declarations import absent_tags
-from sealegs.harness.dispatcher import TITLES, Dispatcher
+from sealegs.harness.dispatcher import TITLES, Dispatcher, ReasoningOnly
 from sealegs.harness.folder import Run
 from sealegs.harness.folder.layout import STARTED, how_to_resume, is_unused, run_file
 from sealegs.harness.folder.spec import read_spec
@@ -209,10 +209,12 @@ class _RunTarget:
 
 @contextlib.contextmanager
 def note_resuming(journal: Journal, where: Path, how: str, folder: RunFolder | None = None) -> Iterator[None]:
-    """Where a run is stopped, say where its answers are, if there are any, and how it is resumed. A new run
-    to which no server answered anything, and which cost nothing, leaves no folder."""
+    """Where a run is stopped, say where its answers are, if there are any, and how it is resumed, unless that
+    is no use. A new run to which no server answered anything, and which cost nothing, leaves no folder."""
     try:
         yield
+    except ReasoningOnly:
+        raise
     except (SealegsError, KeyboardInterrupt) as error:
         with contextlib.suppress(SealegsError):
             if isinstance(error, BudgetReached):  # stored settings have the same limit

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import platform
 import subprocess
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -19,6 +18,7 @@ from msgspec import Struct
 
 import sealegs
 from sealegs.api.earlier import EarlierStart
+from sealegs.api.probing import try_out
 from sealegs.errors import CapabilityError, DataError, MissingExtra, SealegsError, UsageError, place_of
 from sealegs.files import datasets
 from sealegs.files.remote.sources import HUB, naming_source, parse_columns
@@ -28,23 +28,21 @@ from sealegs.harness.declarations import check_layout, check_tags
 from sealegs.harness.folder.spec import FORMAT
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
-from sealegs.harness.model import Model, ServedModel, SupportsPromptLogprobs, addresses_of
-from sealegs.harness.progress import Progress, watch
+from sealegs.harness.model import Model, addresses_of
+from sealegs.harness.progress import Progress
 from sealegs.harness.registry import benchmark_name, load_benchmark
 from sealegs.make.builder import Builder
 from sealegs.models.engines.engine import Engine
 from sealegs.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
 from sealegs.models.registry import on_server, preset_of, split_spec
 from sealegs.options import identity_options
-from sealegs.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
+from sealegs.types import ModelRef, RunSpec, Sample, to_jsonable
 
 ABILITIES = {
     "loglikelihood": "give log-likelihoods",
     "stringlikelihood": "give the probability of a string, as models on this machine can (hf:, embedded)",
 }
 """The words for a capability whose name is not a verb."""
-EXAMPLES = 3
-"""Texts of each language that a server is tried out with."""
 ASSIGNED_GATE: ContextVar[RequestGate | None] = ContextVar("assigned_gate", default=None)
 """The gate of the run that this thread executes, where it shares limits with others."""
 
@@ -100,7 +98,7 @@ def prepare(
             if earlier is not None and earlier.is_begun:
                 return setup  # another run: its folder says what differs
             before_asking(setup.spec)
-            try_out(setup, setup.models, progress, gate)
+            try_out(setup.benchmark, setup.models, setup.samples, progress, gate)
         except CapabilityError as error:
             less = degraded(benchmark, error.lacking)
             if less is None:
@@ -120,42 +118,10 @@ def opener(
     @cache
     def opened(role: str) -> Model:
         if setup.untried:
-            try_out(setup, {role: setup.models[role]}, progress, gate)
+            try_out(setup.benchmark, {role: setup.models[role]}, setup.samples, progress, gate)
         return models[role]
 
     return opened
-
-
-def try_out(setup: Setup, models: Mapping[str, Model], progress: Progress, gate: RequestGate) -> None:
-    """Have models show that they can do what their roles need, in the languages of the data, too."""
-    probe(setup.benchmark, models, progress, gate)
-    probe_languages(setup.benchmark, models, setup.samples)
-
-
-def probe(
-    benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress, gate: RequestGate
-) -> None:
-    """Have every model probed for what its role needs; the tries count in the run's budget."""
-    for role, model in models.items():
-        watch(model, progress)
-        if isinstance(model, ServedModel):
-            model.count_with(gate, role)
-        model.probe(frozenset(benchmark.roles[role]))
-
-
-def probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
-    """Try out log-probabilities on a few texts of each language in the data, where a server gives them."""
-    examples: defaultdict[str, defaultdict[str, list[LogLikelihood]]] = defaultdict(lambda: defaultdict(list))
-    servers = {role: model for role, model in models.items() if isinstance(model, SupportsPromptLogprobs)}
-    for sample in samples if any("loglikelihood" in benchmark.roles[role] for role in servers) else ():
-        lang = str(sample.tags.get("lang", "the data"))
-        if len(examples["model"][lang]) < EXAMPLES:
-            for request in benchmark.requests(sample):
-                if isinstance(request, LogLikelihood):
-                    examples[request.role][lang].append(request)
-    for role, model in servers.items():
-        if examples[role]:
-            model.probe_logprobs(examples[role])
 
 
 def with_sampling(

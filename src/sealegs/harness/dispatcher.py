@@ -169,8 +169,22 @@ class Dispatcher:
             watch(model, self._progress)
             if isinstance(model, ServedModel):
                 model.count_with(self.gate, role)
+            reasoning_only = self._count_reasoning(key for key in keys if key not in missing)
+            if reasoning_only is not None and reasoning_only >= FIRST_REPLIES:
+                raise _only_thinks(model, role)
+            pending = _pending(requests(), keys, missing)
             with RARE_COLLECTION:
-                _Sending(self, model, role, _pending(requests(), keys, missing)).run()
+                _Sending(self, model, role, pending, reasoning_only).run()
+
+    def _count_reasoning(self, keys: Iterable[bytes]) -> int | None:
+        """How many stored replies ended inside their reasoning; None where there is any other."""
+        count = 0
+        for response in self.journal.read(keys):
+            if response.status != "error":
+                if IN_REASONING not in response.reason:
+                    return None
+                count += 1
+        return count
 
     def _title(self, role: str) -> str:
         """What a phase is called: `judging`, or `judging vllm:NAME` for a role that names its model."""
@@ -219,7 +233,14 @@ class Dispatcher:
 class _Sending:
     """The requests of one role on their way: admitted, read by the model, stored."""
 
-    def __init__(self, dispatcher: Dispatcher, model: Model, role: str, pending: Iterator[Keyed]) -> None:
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        model: Model,
+        role: str,
+        pending: Iterator[Keyed],
+        reasoning_only: int | None,
+    ) -> None:
         self._dispatcher = dispatcher
         self._model = model
         self._role = role
@@ -230,8 +251,8 @@ class _Sending:
         """The next request, while those that are not answered hold the money that it needs."""
         self._admitted: dict[Request, tuple[Keyed, Ticket]] = {}
         """Those that are not answered yet."""
-        self._reasoning_only: int | None = 0
-        """Replies so far that ended inside their reasoning; None once another has come."""
+        self._reasoning_only = reasoning_only
+        """Replies of all starts that ended inside their reasoning; None once another has come."""
 
     def run(self) -> None:
         try:
@@ -301,19 +322,20 @@ class _Sending:
         """Stop where a model only thinks: each reply is paid for, and none can be scored."""
         if self._reasoning_only is None or response.status == "error" or not isinstance(request, Generate):
             return
-        if IN_REASONING not in response.reason:
-            self._reasoning_only = None
-            return
-        self._reasoning_only += 1
+        self._reasoning_only = self._reasoning_only + 1 if IN_REASONING in response.reason else None
         if self._reasoning_only == FIRST_REPLIES:
-            fix = "--max-tokens with a larger number"
-            if isinstance(self._model, ServedModel):
-                name = "--model-arg " if self._role == "model" else f"in the spec of the {self._role}, ?"
-                fix = f"{name}reasoning_tokens=8192"
-            raise ReasoningOnly(
-                f"The first {FIRST_REPLIES} replies of the {self._role} all ended inside their reasoning, "
-                f"before any answer. Give it tokens to think with ({fix}) and another --out."
-            )
+            raise _only_thinks(self._model, self._role)
+
+
+def _only_thinks(model: Model, role: str) -> ReasoningOnly:
+    fix = "--max-tokens with a larger number"
+    if isinstance(model, ServedModel):
+        name = "--model-arg " if role == "model" else f"in the spec of the {role}, ?"
+        fix = f"{name}reasoning_tokens=8192"
+    return ReasoningOnly(
+        f"The first {FIRST_REPLIES} replies of the {role} all ended inside their reasoning, before any "
+        f"answer. Give it tokens to think with ({fix}) and another --out."
+    )
 
 
 def _pending(requests: Iterable[Request], keys: Iterable[bytes], missing: set[bytes]) -> Iterator[Keyed]:

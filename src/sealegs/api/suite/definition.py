@@ -9,7 +9,7 @@ from typing import Annotated, Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import Meta, Struct
 
-from sealegs.errors import DataError, explain, sentence, suggestion
+from sealegs.errors import DataError, UsageError, explain, sentence, suggestion
 from sealegs.files import package_data
 from sealegs.files.tables import read_text
 from sealegs.files.yamlfile import YamlDocument, read_document
@@ -129,6 +129,25 @@ class SuiteFile(NamedTuple):
             problem = "is not below the folder of this file. Give such a folder here, or any with --out"
             raise self.error(f"out: {name!r} {problem}", "out")
         return target
+
+    def find(self, name: str) -> Path:
+        """A path relative to the file, or else to the current folder; it need not be there. The file may come
+        from anyone: no path leads out of the two folders."""
+        folders = self.folder, Path.cwd().resolve()
+        paths = [folder / name for folder in folders]
+        path = next((path for path in paths if path.exists()), paths[0])
+        if not any(path.resolve().is_relative_to(folder) for folder in folders):
+            raise UsageError(f"'{name}' is not below the folder of this file or the current one")
+        return path
+
+    def baseline(self) -> Path | None:
+        """The folder of the earlier suite that this one is compared with, if with any."""
+        if self.definition.gate is None:
+            return None
+        try:
+            return self.find(self.definition.gate.baseline)
+        except UsageError as error:
+            raise self.error(error.args[0], "gate", "baseline") from None
 
 
 def example() -> str:

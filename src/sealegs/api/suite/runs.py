@@ -257,16 +257,9 @@ def _data(file: SuiteFile, name: str) -> str:
 
 
 def _path(file: SuiteFile, name: str) -> str:
-    """A path relative to the suite's file, or else to the current folder; what is not there may be a name.
-    The file may come from anyone: no path leads out of the two folders."""
-    folders = (file.folder, Path.cwd())
-    paths = [folder / name for folder in folders if name]
-    path = next((path for path in paths if path.exists()), None)
-    if path is None:
-        return name
-    if not any(path.resolve().is_relative_to(folder.resolve()) for folder in folders):
-        raise UsageError(f"'{name}' is not below the folder of this file or the current one")
-    return str(path)
+    """A path of the suite's file that is there; what is not may be a name."""
+    path = file.find(name) if name else None
+    return str(path) if path is not None and path.exists() else name
 
 
 def _text(value: Scalar) -> str:

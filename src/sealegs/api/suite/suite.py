@@ -104,6 +104,7 @@ def _read(
     """A suite's file, its runs, its folder, in which no run of an earlier call is another, and its budget."""
     file = read_suite(path)
     root = Path(out) if out else file.out
+    file.baseline()  # one that lies elsewhere is refused before anything is asked
     entry, budget = file.definition.budget, None
     if entry != BudgetEntry():
         budget = RequestGate(Limits(max_requests=entry.requests, max_usd=entry.usd), owner="the suite")
@@ -161,10 +162,9 @@ def _gates(
     Where there is no baseline yet, nothing is compared. A run that the baseline lacks is new, and passes; a
     baseline with none of the suite's runs is the wrong folder.
     """
-    entry = file.definition.gate
-    if entry is None:
+    entry, baseline = file.definition.gate, file.baseline()
+    if entry is None or baseline is None:
         return
-    baseline = file.folder / entry.baseline
     known = {run.name for run in runs if (baseline / run.name / "summary.json").is_file()}
     for run in ranked:
         folder = baseline / run.name
