@@ -40,6 +40,11 @@ def test_every_part_of_an_answer_is_sought_by_its_alternatives() -> None:
         ("她在哪所大学读书？", "普林斯顿大学", "她在普林斯顿读书。", True),
         ("她在哪所大学读书？", "南京大学", "她在南京。", False),
         ("她在哪里读书？", "普林斯顿大学", "她在普林斯顿。", False),
+        ("四颗卫星中最外侧的是哪一颗？", "木卫四", "木卫三。", False),
+        ("四颗卫星中最外侧的是哪一颗？", "木卫四", "木卫四。", True),
+        ("五座大楼中最高的是哪座？", "大楼五", "大楼二。", False),
+        ("八大行星中最远的是哪颗？", "行星八", "行星七。", False),
+        ("第五号任务叫什么？", "天问任务五号", "天问任务三号。", False),
     ],
 )
 def test_what_the_question_asks_for_says_which_parts_of_a_name_may_be_left_out_or_added(
@@ -96,6 +101,30 @@ def test_a_surname_that_repeats_words_of_the_question_names_nobody(
 )
 def test_one_name_of_a_person_is_not_taken_from_somebody_elses(answer: str, reply: str, named: bool) -> None:
     assert (find_answer(reply, parts(answer), "Who is it?") != [None]) is named
+
+
+@pytest.mark.parametrize(
+    ("reply", "named"),
+    [
+        ("Lucian Mossop", False),
+        ("The answer is **Lucian Mossop**.", False),
+        ("L. Mossop", False),
+        ("Mossop", True),
+        ("mossop", True),
+        ("Dr Mossop", True),
+        ("Dr. Mossop", True),
+        ("J. Mossop", True),
+        ("Mrs Judith A. Mossop", True),
+        ("Senator Mossop", True),
+        ("Since Mossop was appointed in 2014, she has been the head.", True),
+        ("Head of Collections Mossop", True),
+        ("It was Mossop House that Mossop left.", True),
+        ("Lucian Mossop was the archivist; the head was Mossop.", True),
+    ],
+)
+def test_a_surname_that_an_answer_accepts_is_not_taken_from_another_person(reply: str, named: bool) -> None:
+    query = "Whom did the museum appoint as its head of collections?"
+    assert (find_answer(reply, parts([["Judith Mossop", "Mossop"]]), query) != [None]) is named
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from typing import NamedTuple, TypeAlias
 from sealegs.text.answer_search.equivalents import spellings
 from sealegs.text.answer_search.korean import is_noun_ending
 from sealegs.text.answer_search.normalization import HAN, Word, plain, words
+from sealegs.text.answer_search.numbers import HAN_NUMERALS
 from sealegs.text.answer_search.spelling import SPELLING, asks_for_person, simplified
 
 Answer: TypeAlias = tuple[tuple[str, ...], ...]
@@ -105,7 +106,13 @@ def given(
     for number, alternative in enumerate(part):
         for sought in (target(spelling, query) for spelling in asked_spellings(alternative, query)):
             masked = _masked(sought, text, rival_targets, equal=equal)
-            place = next(mentions(sought, masked), None)
+            names = [target(other, query) for other in part if _is_surname(alternative, other, query)]
+            places = (
+                place
+                for place in mentions(sought, masked)
+                if all(_is_whole_name(name, masked, *place) for name in names)
+            )
+            place = next(places, None)
             place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
             place = place or _with_middle_names(sought, masked, query)
             if place is not None:
@@ -128,14 +135,14 @@ def _enumerated(alternative: str) -> list[str]:
 @lru_cache(maxsize=4096)
 def asked_spellings(alternative: str, query: str) -> tuple[str, ...]:
     """The spellings of an answer, and those that the question allows: 宁波 for 宁波市 where a city (城市) is
-    asked for, 弗莱明 for 亚历山大·弗莱明 where a person is."""
+    asked for, 弗莱明 for 亚历山大·弗莱明 where a person is. A numeral stays: 木卫 is not 木卫四."""
     listed = spellings(alternative)
     if re.search(f"·[{HAN}]{{2,}}$", alternative) and asks_for_person(query):
         listed = (*listed, alternative.rpartition("·")[2])
-    if re.fullmatch(f"[{HAN}]{{3,}}", alternative) and alternative[-1] in query:
-        listed = (*listed, alternative[:-1])
-    if re.fullmatch(f"[{HAN}]{{5,}}", alternative) and alternative[-2:] in query:
-        listed = (*listed, alternative[:-2])
+    for length, shortest in ((1, 3), (2, 5)):
+        kind = alternative[-length:]
+        if re.fullmatch(f"[{HAN}]{{{shortest},}}", alternative) and kind in query:
+            listed = listed if HAN_NUMERALS.intersection(kind) else (*listed, alternative[:-length])
     return listed
 
 
@@ -196,10 +203,15 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
     return None
 
 
+def _is_surname(name: str, person: str, query: str) -> bool:
+    """Whether an alternative is the last name alone of another one, which a person who is asked for has."""
+    return name[:1].isascii() and person.endswith(f" {name}") and " " not in name and asks_for_person(query)
+
+
 def _is_whole_name(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
     """Whether one name of a person is not part of another person's: Karl van Beethoven, Ludwig van Halen."""
     own = {word.text for word in sought.words}
-    allowed = own | set(SPELLING.titles) | (sought.asked or frozenset())
+    allowed = own.union(SPELLING.titles, SPELLING.prepositions, sought.asked or ())
     particles = set(SPELLING.particles) - ({"of"} - own)
     initials = "".join(word.text[0] for word in sought.words[:-1])
     clause = text[start].clause

@@ -61,6 +61,7 @@ _SCALED = re.compile(
 )
 ORDINALS = _NUMBERS.ordinals
 NUMBER_WORDS = frozenset((*_UNITS, *_TEENS, *_TENS))
+HAN_NUMERALS = frozenset((*_NUMBERS.han_digits, *_NUMBERS.han_units))
 _SPELT_WORDS = NUMBER_WORDS | _NUMBERS.scales.keys()
 _LETTERS = re.compile("[a-z]+")
 _DIGIT, _HANGUL = re.compile(r"\d"), re.compile(f"[{HANGUL}]")
