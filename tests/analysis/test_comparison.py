@@ -106,6 +106,29 @@ def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
     assert (found.outcome, found.reason) == ("not compared", "B has no value (by language)")
 
 
+def test_where_the_headline_is_unknown_the_next_main_figure_leads(tmp_path: Path) -> None:
+    unknown, right = np.full((20, 3), np.nan), np.zeros((20, 3))
+    right[:10] = 1
+    runs = [
+        store_run(tmp_path / str(share), {**headline(unknown), "right_every_time": right * share})
+        for share in (0, 0.5, 1)
+    ]
+    found = sl.compare(*runs[:2])
+    assert found.metrics[:2] == ("right_every_time", "mean_similarity")
+    assert "Right every time: B is better (B 25%, A 0%;" in repr(found)
+    assert "Compared on 60 prompts" in repr(found)
+    assert sl.compare(*runs).metrics == ("right_every_time",)
+
+
+def test_a_mean_with_a_part_of_few_questions_has_no_verdict(tmp_path: Path) -> None:
+    """Though its value is the same in both runs."""
+    runs = [macro_run(tmp_path / name, noise=[1.0, 0.0] * 6, integration=[1.0] * 5) for name in "ab"]
+    found = sl.compare(*runs, metrics="macro_lenient")
+    [same] = found.differences
+    assert (same.difference, same.low, same.outcome) == (0, None, "too few to tell")
+    assert "too few questions" in repr(found)
+
+
 @pytest.mark.parametrize(
     ("changed", "named"),
     [

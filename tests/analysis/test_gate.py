@@ -100,6 +100,18 @@ def test_a_gate_fails_where_there_is_nothing_to_compare(tmp_path: Path) -> None:
     )
 
 
+def test_a_headline_that_neither_run_has_is_refused_and_another_figure_named(tmp_path: Path) -> None:
+    values = {"mean_similarity": np.full((40, 3), np.nan), "right_every_time": shares(0.5, 1)}
+    old, new = store_pair(tmp_path, values, values)
+    done = sealegs("gate", new.path, "--baseline", old.path, "--min-coverage", "0")
+    assert done.code == 2
+    assert (
+        "no value in either run (nothing to count). Name the figure to gate: --metric right_every_time"
+        in (" ".join(done.stderr.split()))
+    )
+    assert gate(new, old, metrics="right_every_time", min_coverage=0).passed
+
+
 # What both runs have
 
 

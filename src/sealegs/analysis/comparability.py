@@ -103,6 +103,18 @@ def usual_metrics(layout: Layout, runs: Sequence[Run]) -> list[str]:
     raise UsageError(f"these runs have no {kind} in common. Their {kind}s are: {listed}.")
 
 
+def first_known(layout: Layout, values: Sequence[RunValues]) -> str:
+    """The headline; where fewer than two runs have a value of it, the first main figure of which two have."""
+
+    def known(name: str) -> bool:
+        return sum(bool(of_run[name].known.any()) for of_run in values) > 1
+
+    main = [scope_name(each.metric, each.scope) for _, each in layout.main_figures(values[0].run.summary)]
+    common = set.intersection(*(of_run.metrics for of_run in values))
+    directed = [name for name in main if name in common and values[0][name].metric.better is not None]
+    return next((name for name in (layout.headline, *directed) if known(name)), layout.headline)
+
+
 def broken_down(names: Sequence[str], tags: Sequence[str], values: Sequence[RunValues]) -> list[str]:
     """Each metric by itself, then within each value of the tags that all runs have: `drift/level=2`."""
     if not tags:

@@ -17,6 +17,7 @@ from sealegs.analysis.comparability import (
     broken_down,
     comparable,
     excluded,
+    first_known,
     layout_of,
     paired,
     run_names,
@@ -121,7 +122,8 @@ def compare(
     """Each run against each other, by the metrics named (`mean_similarity`, `mean_similarity/lang=en`).
 
     Without `metrics`, two runs are compared by all that their benchmark shows of samples (where subjects are
-    set side by side, by the headline of each that both have), and more than two by its headline. `by` breaks
+    set side by side, by the headline of each that both have), and more than two by its headline. Where that
+    has no value, the first main figure that has one leads. `by` breaks
     each metric (the headline, if none is named) down by tags: `by="level"`. Runs that were asked different
     things are refused; `notes` of the result name what runs of recorded answers do not state. `reference` has
     folders of runs that are listed beside the published results. A run may also be a file of another harness:
@@ -150,8 +152,9 @@ def compare_values(
     rows = list(dict.fromkeys(broken_down(metrics or usual, by, values)))
     names = comparable(rows, values, explicit=metrics or ())
     without = [title_of(layout.metrics, name) for name in rows if by and name not in names]
-    if not metrics and not by and len(runs) > 2 and not runs[0].subjects:
-        names = names[:1]
+    if not metrics and not by and not runs[0].subjects:
+        leading = first_known(layout, values)
+        names = sorted(names, key=lambda name: name != leading)[: None if len(runs) == 2 else 1]
     named = list(zip(run_names(runs), values, strict=True))
     pairs = [paired((a, b), (first, second)) for (a, first), (b, second) in combinations(named, 2)]
     tests = [compared(pair, name) for name in names for pair in pairs]
@@ -301,7 +304,8 @@ def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
         amount = difference.difference
         significant = p is not None and p < SIGNIFICANT
         outcome = outcome_of(
-            amount, (difference.low, difference.high), tested=p is not None, groups=difference.clusters,
+            amount, (difference.low, difference.high), tested=p is not None,
+            groups=0 if difference.method == FEW_IN_A_PART else difference.clusters,
             significant=significant, unit=metric.unit, better=metric.better,
         )  # fmt: skip
         too_few = outcome == "too few to tell" and amount is not None

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
-from sealegs.analysis.comparability import RunPair, layout_of
+from sealegs.analysis.comparability import RunPair, first_known, layout_of
 from sealegs.analysis.comparison import FEW_IN_A_PART, SIGNIFICANT, Difference, Test, compare_values
 from sealegs.analysis.links import independent_groups
 from sealegs.analysis.others import load_results
@@ -102,6 +102,8 @@ def gate(
     layout = layout_of([old, new])
     names = list(dict.fromkeys(metrics or [layout.headline]))
     comparison, [pair], tests = compare_values([old, new], names)
+    if not metrics:
+        _check_headline(pair, layout)
     worse = [_direction(test, higher_is_worse=higher_is_worse) for test in tests]
     overlaps = [_overlap(name, pair, layout) for name in names]
     corrected = holm(
@@ -135,6 +137,18 @@ def _direction(test: Test, *, higher_is_worse: bool) -> Direction:
             "or say with --higher-is-worse that a rise is for the worse."
         )
     return "drop" if test.metric.better == "higher" else "rise"
+
+
+def _check_headline(pair: RunPair, layout: Layout) -> None:
+    """Refuse a headline that is unknown in both runs, as where it is withheld, if another figure is known."""
+    other = first_known(layout, pair.runs)
+    if other != layout.headline and not any(run[layout.headline].known.any() for run in pair.runs):
+        figure = pair.runs[1].figure(layout.headline)
+        reason = f" ({figure.reason})" if figure and figure.reason else ""
+        raise UsageError(
+            f"'{layout.headline}' has no value in either run{reason}. Name the figure to gate: "
+            f"--metric {other}."
+        )
 
 
 def _overlap(name: str, pair: RunPair, layout: Layout) -> Overlap:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sealegs.analysis.comparison import Comparison, Difference
+from sealegs.analysis.comparison import FEW_IN_A_PART, Comparison, Difference
+from sealegs.analysis.intervals import TOO_FEW
 from sealegs.harness.registry import benchmark_class
 from sealegs.page.format import (
     TOO_WIDE,
@@ -130,6 +131,8 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     if low is not None and high is not None:
         limits = f"[{', '.join(signed_limits(difference.difference or 0.0, low, high, unit))}]"
         limits = TOO_WIDE if is_uninformative(low, high, unit) else limits
+    elif difference.method in (FEW_IN_A_PART, TOO_FEW) and difference.difference is not None:
+        limits = f"too few {layout.counted[1]}"
     return [
         Cell(answer(difference, layout), style),
         number_or_dash(difference.value_a, unit),
