@@ -101,6 +101,14 @@ def test_a_leaderboard_is_by_the_metric_that_the_file_names(tmp_path: Path, ques
     assert (board.metric, board.rows[0].figure.metric) == ("refusals", "refusals")
 
 
+def test_a_benchmark_by_two_metrics_has_a_board_for_each(tmp_path: Path, questions: Path) -> None:
+    again = SMALL.replace("benchmark: mirae,", "benchmark: mirae, name: again, metric: refusals,")
+    with serving(one={}, two={}) as servers:
+        boards = outcome(write_suite(tmp_path, servers, SMALL + again)).boards
+    assert [board.metric for board in boards] == ["mean_similarity", "refusals"]
+    assert [sorted(row.name for row in board.rows) for board in boards] == [["one", "two"]] * 2
+
+
 NEW_TYPES = """
 import sys
 from msgspec import Struct

@@ -60,7 +60,7 @@ class BenchmarkEntry(SuiteSettings, frozen=True, kw_only=True, forbid_unknown_fi
     models: list[str] | None = None
     """The names of the models that it is run on; all by default."""
     metric: Text | None = None
-    """The metric that its leaderboard is by; its headline by default."""
+    """The metric that the leaderboard of its runs is by; its headline by default."""
 
 
 class BudgetEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,7 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.analysis.gate import gate
-from sealegs.analysis.leaderboard import leaderboard
+from sealegs.analysis.leaderboard import Leaderboard, leaderboard
 from sealegs.api.earlier import EarlierStart
 from sealegs.api.launch import stored
 from sealegs.api.plan import Plan, dry_run
@@ -67,7 +68,8 @@ def suite(
         parallel, watcher = definition.definition.parallel, runs_watcher(progress)
         outcomes = Execution(root, chosen, parallel=parallel, watcher=watcher).execute()
         runs = [outcomes.get(run.name) or earlier_outcome(root, run) for run in planned]
-        result = _result(definition, root, runs, list(outcomes.values()), budget)
+        boards = _boards(definition, root, planned, runs)
+        result = _result(definition, root, runs, list(outcomes.values()), boards, budget)
         write_leaderboards(result)
         return result
 
@@ -131,12 +133,28 @@ def _chosen(runs: Sequence[PlannedRun], patterns: Sequence[str]) -> list[Planned
     return chosen
 
 
+def _boards(
+    file: SuiteFile, root: Path, planned: Sequence[PlannedRun], runs: Sequence[SuiteRun]
+) -> tuple[Leaderboard, ...]:
+    """The boards of each benchmark: a run is on that of the metric that its entry names."""
+    folders: defaultdict[str | None, list[Path]] = defaultdict(list)
+    for plan, run in zip(planned, runs, strict=True):
+        entry = file.definition.benchmarks[plan.step]
+        if run.ranked:
+            folders[entry.metric if isinstance(entry, BenchmarkEntry) else None].append(root / run.name)
+    boards = [board for metric, ranked in folders.items() for board in leaderboard(ranked, metric=metric)]
+    order = {run.benchmark: place for place, run in reversed(list(enumerate(runs)))}
+    return tuple(sorted(boards, key=lambda board: order.get(board.benchmark, len(runs))))
+
+
 def _result(
-    file: SuiteFile, root: Path, runs: list[SuiteRun], chosen: list[SuiteRun], budget: RequestGate | None
+    file: SuiteFile,
+    root: Path,
+    runs: list[SuiteRun],
+    chosen: list[SuiteRun],
+    boards: tuple[Leaderboard, ...],
+    budget: RequestGate | None,
 ) -> SuiteResult:
-    entries = [each for each in file.definition.benchmarks if isinstance(each, BenchmarkEntry)]
-    metrics = {each.benchmark: each.metric for each in entries if each.metric}
-    boards = tuple(leaderboard([root / run.name for run in runs if run.ranked], metric=metrics))
     gates = tuple(_gates(file, root, runs, [run for run in chosen if run.ranked]))
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
