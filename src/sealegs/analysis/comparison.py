@@ -99,7 +99,9 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
 
     benchmark: str
     headline: str
-    """The metric that leads: that of all runs, or the benchmark's usual one where theirs differ."""
+    """The headline of all runs, or the benchmark's usual one where theirs differ."""
+    counted: tuple[str, str]
+    """The words for samples and for their groups: prompts and questions."""
     runs: tuple[Side, ...]
     metrics: tuple[str, ...]
     differs: tuple[str, ...]
@@ -169,6 +171,7 @@ def compare_values(
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         headline=layout.headline,
+        counted=layout.counted,
         runs=tuple(
             Side(name=name, path=str(of_run.run.path), coverage=_coverage(of_run, names))
             for name, of_run in named

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from msgspec.structs import replace
+
 from sealegs.analysis.comparison import FEW_IN_A_PART, Comparison, Difference
 from sealegs.analysis.intervals import TOO_FEW
 from sealegs.harness.registry import benchmark_class
@@ -25,9 +27,13 @@ from sealegs.page.scale import listed
 HEADS = ["B − A", "95% interval", "p"]
 
 
+def _layout(comparison: Comparison) -> Layout:
+    return replace(benchmark_class(comparison.benchmark).layout, counted=comparison.counted)
+
+
 def comparison_overview(comparison: Comparison) -> Overview:
     """The answer in a sentence, the runs, and every difference: bold where it is significant."""
-    layout = benchmark_class(comparison.benchmark).layout
+    layout = _layout(comparison)
     return Overview(
         f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
         run_lines(comparison),
@@ -46,7 +52,7 @@ def _meaning(comparison: Comparison, layout: Layout) -> str:
 
 def sentences(comparison: Comparison) -> list[str]:
     """For each pair of runs the headline's difference: `Answer consistency: B is worse (B 0.83, A 0.94).`"""
-    layout = benchmark_class(comparison.benchmark).layout
+    layout = _layout(comparison)
     letters = len(comparison.runs) == 2
     return [
         _sentence(each, layout, ("A", "B") if letters else (each.a, each.b))
@@ -97,7 +103,7 @@ def run_lines(comparison: Comparison) -> list[str]:
 
 def comparison_tables(comparison: Comparison) -> list[Grid]:
     """Two runs: a row for each metric. More: for each metric a row for each pair."""
-    layout = benchmark_class(comparison.benchmark).layout
+    layout = _layout(comparison)
     if len(comparison.runs) == 2:
         rows = [(_title(each, layout), _row(each, layout)) for each in _distinct(comparison.differences)]
         return [Grid("", "metric", ["answer", "A", "B", *HEADS], rows, left=2)]
@@ -145,7 +151,7 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
 
 def footnote(comparison: Comparison) -> str:
     """What the columns mean, and how many samples are behind them."""
-    layout = benchmark_class(comparison.benchmark).layout
+    layout = _layout(comparison)
     first, largest = (
         max(differences, key=lambda difference: difference.n)
         for differences in (comparison.leading, comparison.differences)

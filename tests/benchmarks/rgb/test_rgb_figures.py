@@ -191,6 +191,9 @@ def test_repeats_are_asked_apart_and_the_headline_is_their_mean(tmp_path: Path) 
     run = ask(data, tmp_path / "run", rule, **options)
     assert run.headline.value == pytest.approx(1 / 3)
     assert (run.headline.n, run.headline.clusters) == (12, 4)
+    assert "12 answers from 4 questions" in run.verdict
+    again = ask(data, tmp_path / "again", rule, **options)
+    assert "Compared on 12 answers from 4 questions" in repr(sl.compare(run, again))
     # One answer of three is right: 1/3, C(1, 2) / C(3, 2) = 0, and never all.
     passes = [run.summary[f"pass_hat_k/k={k}"] for k in (1, 2, 3)]
     assert [figure.value for figure in passes] == pytest.approx([1 / 3, 0, 0])

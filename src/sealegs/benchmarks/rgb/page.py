@@ -179,7 +179,7 @@ def _tables(lead: str, other: str) -> tuple[Table, ...]:
     )
 
 
-def _remarks(lead: str, other: str, summary: Summary) -> list[str]:
+def _remarks(lead: str, other: str, summary: Summary, *, counted: str = "prompts") -> list[str]:
     """Where the checks differ, and where a model does nothing but decline."""
     remarks = []
     first, second = summary.get(f"macro_{lead}"), summary.get(f"macro_{other}")
@@ -192,7 +192,7 @@ def _remarks(lead: str, other: str, summary: Summary) -> list[str]:
     declined = summary.get("outcome_declined")
     if declined and declined.value is not None and declined.value >= MANY_DECLINED:
         share = "all" if declined.value == 1 else f"{number(declined.value, 'share')} of"
-        prompts = f"{share} {nouns(declined.n, 'prompts')}" if declined.n > 1 else "the only prompt"
+        prompts = f"{share} {nouns(declined.n, counted)}" if declined.n > 1 else "the only prompt"
         remarks.append(f"It declined {prompts} whose documents hold the answer.")
     return remarks
 
@@ -228,15 +228,25 @@ def layout_for(spec: RunSpec, summary: Summary) -> Layout:
     """The lenient check leads, except where the published figure is what the run is for: recorded prediction
     files, and the published data with the published prompts.
 
-    Where integration questions join plain ones, what is counted is to how many independent ones they amount.
+    Where integration questions join plain ones, what is counted is to how many independent ones they amount;
+    with repeats, the samples are answers.
     """
     source = spec.data.get("source")
     published = source == "published" and spec.options.get("prompts") == "published"
     layout = PUBLISHED_LAYOUT if published or source == "recorded" else LAYOUT
+    if _repeats(spec) > 1:
+        checks = ("published", "lenient") if layout is PUBLISHED_LAYOUT else ("lenient", "published")
+        remarks = partial(_remarks, *checks, counted="answers to prompts")
+        layout = replace(layout, counted=("answers", "questions"), remarks=remarks)
     headline = summary.get(layout.headline)
     if headline and headline.linked:
         return replace(layout, linked=True)
     return layout
+
+
+def _repeats(spec: RunSpec) -> int:
+    """How many answers there are to a prompt."""
+    return int(spec.options.get("repeats") or 1)
 
 
 def notes(spec: RunSpec, summary: Summary) -> list[Note]:
@@ -261,8 +271,8 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
     if short and short.value:
         listed.append(
             Note(
-                f"{short.value * short.n:.0f} prompts have fewer documents than asked for, or none with the "
-                "answer: see their samples.",
+                f"{short.value * short.n / _repeats(spec):.0f} prompts have fewer documents than asked for, "
+                "or none with the answer: see their samples.",
                 warning=True,
             )
         )
