@@ -66,7 +66,8 @@ for right, of which those with odd numbers all went and none of the others. On t
 | right answer | .912 and .965 | .913 and .982 | .960 and 1 | .960 and 1 |
 | error detection | .889 and 1 | .889 and 1 | 1 and 1 | 1 and 1 |
 
-On all:"""
+Rules of remarks on some documents, from other wordings, then gave rejection .877 and .986, 1 and 1 there;
+the eight replies whose verdict they changed were read. On all:"""
 REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions drawn at random, and 80 replies
 to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
 were read, 10 of 25 rejections in English were false, and the only report, in Chinese."""

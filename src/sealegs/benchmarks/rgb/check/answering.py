@@ -27,6 +27,8 @@ class Answering:
         if self._is_taken(number) or "n" in letters:
             return False
         if number and re.fullmatch("[bxmgr]*u[xm]*", self.letters[number - 1]):
+            if self.remarks.han and "w" in letters and not re.search("[dpqi]", letters):
+                return True
             letters = f"u{letters}"  # "As far as I know, it is ..."
         if self.concludes(number):
             return True
@@ -39,7 +41,7 @@ class Answering:
             return False
         if first < number and is_told_at_last(self.clauses, number, han=self.remarks.han):
             return True
-        if re.search("u[^n]*(?:[GKM#]|[BQh]w)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
+        if re.search("u[^n]*(?:[GKM#]|[BQh]w|w$)|[GKM#][^n]*u|a[^nq]*[GKM#]", letters):
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True
@@ -70,11 +72,14 @@ class Answering:
         return bool(heading) or not any(ends_sentence(self.clauses, n) for n in range(label, number))
 
     def _is_of_a_document(self, number: int) -> bool:
-        """Whether a clause is a value behind the number of its document: "Document 3: Rome"."""
-        letters = self.letters[number]
-        if not number or ends_sentence(self.clauses, number - 1) or not re.search("[GKM#]", letters):
+        """Whether a clause is a value behind its document, or behind what was asked: "Document 3: Rome"."""
+        if not number or ends_sentence(self.clauses, number - 1) or not self.remarks.has_value(number):
             return False
-        return bool(find("document_label", self.letters[number - 1]) and find("named_alone", letters))
+        label, letters = self.letters[number - 1], self.letters[number]
+        asked = re.fullmatch("[xm]*[QH][QHJxm]*", label)  # "Currency: lari"
+        if asked and re.fullmatch("[GKM#w][GKM#wmxQ]{0,8}", letters):
+            return True
+        return bool(find("document_label", label) and find("named_alone", letters))
 
     def _leads(self) -> bool:
         """Whether a reply begins with an answer alone, not a label ("Status:") or the number of a list."""
@@ -91,7 +96,9 @@ class Answering:
             return False
         if self.concludes(number):
             return True
-        if number == 0 and (self._leads() or re.fullmatch("w{1,6}", letters)):
+        apart = ends_sentence(self.clauses, 0) or bool(find("about_other_documents", self.letters[1]))
+        alone = "m?w[wQmxB]{0,8}" if self.remarks.han and apart else "w{1,6}"
+        if number == 0 and (self._leads() or re.fullmatch(alone, letters)):
             return True
         if "n" in letters or not self.remarks.has_value(number):
             return False

@@ -117,6 +117,8 @@ class _ReplyClauses:
             return []
         if any(find("some_documents_state", letters) for letters in self.letters):
             return []  # "Documents 1 and 2 are unrelated. Document 3 says ..."
+        if self._one_states or (self._is_about_some(remarks) and self._names_a_value(remarks)):
+            return []
         if all(find("about_other_documents", self.letters[n]) for n in remarks):
             # "The others do not mention it": one of them does.
             others = [n for n in numbers if n not in remarks]
@@ -133,6 +135,29 @@ class _ReplyClauses:
         between = ".".join(self.letters[refusing + 1 : number + 1])
         opposed = re.search(r"(?:^|\.)b", between) and "u" not in between
         return bool(opposed) and self.answering.answers(number, refusing)
+
+    def _is_about_some(self, remarks: Sequence[int]) -> bool:
+        """Whether remarks are all about some documents only."""
+        return all(find("about_some_documents", self.letters[n]) for n in remarks)
+
+    def _names_a_value(self, remarks: Sequence[int]) -> bool:
+        """Whether a sentence ends with a value alone: "In brief: Rome"."""
+        return any(
+            n not in remarks
+            and self.remarks.has_value(n)
+            and find("named_alone", letters)
+            and ((n and not ends_sentence(self.clauses, n - 1)) or re.search("[GKM#]", letters))
+            and ends_sentence(self.clauses, n)
+            for n, letters in enumerate(self.letters)
+        )
+
+    @property
+    def _one_states(self) -> bool:
+        """Whether one document answers: "Most are not relevant. The one that is says 1912"."""
+        return any(
+            self.remarks.has_value(n) and find("one_that_states", letters)
+            for n, letters in enumerate(self.letters)
+        )
 
     @property
     def _tells(self) -> bool:
@@ -179,6 +204,7 @@ class _ReplyClauses:
         values = "[GKM#]" if open_kind else self.remarks.values.pattern
         if (
             self.remarks.yes_or_no
+            or self._one_states
             or re.search(f"{values}|[eyXuT]", everything)
             or any(
                 self.answering.may_answer(n) or self.answering.answers(n, 0) for n in range(len(self.letters))
@@ -191,7 +217,8 @@ class _ReplyClauses:
                 denies_what_was_asked or self.remarks.sets_apart(number)
             )
             alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
-            if not self.remarks.is_remark(number) or alone or ("D" in clause.letters and self._tells):
+            beside = self.remarks.is_hedge(number) or not self.remarks.is_remark(number)
+            if beside or alone or ("D" in clause.letters and self._tells):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
@@ -202,6 +229,8 @@ class _ReplyClauses:
     def _only_describes(self, letters: str) -> bool:
         """Whether a clause says what the documents are about, and no more: "they cover the race only"."""
         open_kind = "w" in self.remarks.values.pattern
+        if find("describes_else", letters):
+            return True
         return bool(find("describes", letters)) and (
             not open_kind or ("V" in letters and not re.search("[GKM#]", letters))
         )

@@ -32,6 +32,7 @@ def _is_announced(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
     """Whether a clause is what the one before announces: "I spotted it: 82,385", 第三篇写了：苍桥."""
     if not number or ends_sentence(listed, number - 1):
         return False
-    announced = re.fullmatch("d#|[^nlv]*[ck]m*" if han else "d#|[^nlv]*[ckjwmM]", listed[number - 1].letters)
-    value = "B?[wQkfmHx]{2,12}|B?#+w?" if han else "[xm]*#{1,2}w{0,2}"
+    before = "d#|[^nlv]*[ck]m*a?|b?[oP]#?d?m+a?" if han else "d#|[^nlv]*[ckjwmM]"
+    announced = re.fullmatch(before, listed[number - 1].letters)
+    value = "B?[wQkfmHx]{2,12}|B?#+w?" if han else "[xm]*(?:#{1,2}w{0,2}|w)"
     return bool(announced) and bool(re.fullmatch(value, listed[number].letters))

@@ -55,7 +55,7 @@ class Remarks:
             return ""
         if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
-        if find("not_declining", letters):
+        if find("not_declining", letters) or self.is_hedge(number):
             return ""
         if re.search("[eCyX]", letters) and not re.search("[lv]", letters):
             return ""
@@ -83,6 +83,12 @@ class Remarks:
             return True  # "... Who does? Left unnamed."
         return self._speaks_of_itself and matter <= SHORT_REMARK
 
+    def is_hedge(self, number: int) -> bool:
+        """Whether a clause only says how sure the next one is: "While I can't be certain, ..."."""
+        if ends_sentence(self.clauses, number) or not find("hedge", self.letters[number]):
+            return False
+        return self.has_value(number + 1) and "n" not in self.letters[number + 1]
+
     def _has_speaker(self, number: int) -> bool:
         """Whether the subject of a clause, which may be that of the clause before, can be the documents, the
         reply or the question: not in "The club showed interest but did not make an offer"."""
@@ -92,8 +98,10 @@ class Remarks:
         return bool(re.search("[dpqaijSQHJ]", self.letters[number - 1]))
 
     def _continues(self, number: int) -> bool:
-        """Whether a clause has the subject of the one before: "it covers prices, without the answer"."""
-        subject = "jm*" if number and ends_sentence(self.clauses, number - 1) else "[bxmgr]*"
+        """Whether a clause has the subject of the one before: "it covers prices, without the answer",
+        "document 1 names a bridge, which isn't what was asked"."""
+        said_of_it = "(?:[bxmgr]*|W[Bm]*|b?j[Bm]*(?=n[WJ]?q))"
+        subject = "jm*" if number and ends_sentence(self.clauses, number - 1) else said_of_it
         return number > 0 and bool(re.match(f"{subject}[nlvA]", self.letters[number]))
 
     def _matter(self, letters: str) -> float:

@@ -22,6 +22,8 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
     for number, clause in enumerate(listed):
         if find("no_error", clause.letters) or (corrects_itself and "d" not in clause.letters):
             continue
+        if number == 1 and "d" not in everything and _answers_itself(listed):
+            continue
         tiers = (
             ["error"] * about_documents
             + ["factual_error", "error_in_the_matter"] * (not about_error)
@@ -33,6 +35,13 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
         if found:
             spans.append(quote(clause, found))
     return spans or _contradictions(listed, everything)
+
+
+def _answers_itself(listed: Sequence[Clause]) -> bool:
+    """Whether a reply takes back the answer that it begins with: "Leeds? That's not right, it is York"."""
+    value, taken_back = listed[0].letters, listed[1].letters
+    alone = re.fullmatch("[KM#w][KM#wQxm]{0,8}", value) and listed[0].sentence != listed[1].sentence
+    return bool(alone and re.fullmatch("j?B?m?(?:e|n[xm]?T)", taken_back))
 
 
 def _is_about_documents(listed: Sequence[Clause], number: int) -> bool:

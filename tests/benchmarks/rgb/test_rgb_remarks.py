@@ -1,0 +1,111 @@
+"""What is said of some of the documents, or of how sure a reply is, leaves its answer an answer."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+
+from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
+from sealegs.text.answer_search.mention import parts
+
+PERSON = ("Who designed the Harlow Bridge?", "Margaret Ellison", "Tobias Krane")
+YEAR = ("In which year did the Harlow Bridge open?", "1987", "1979")
+CURRENCY = ("What is the currency of Kazakhstan?", "tenge", "manat")
+CITY = ("2021年公开赛在哪座城市举行？", "杭州", "苏州")
+MOUNTAIN = ("威尔士最高的山是哪一座？", "斯诺登山", "本尼维斯山")
+ANSWERED = (
+    "While I can't be completely certain, the documents suggest {}.",
+    "Although I'm not fully sure, the evidence points to {}.",
+    "Short answer: {0}.\nLong answer: Of five passages, four are unrelated; the remaining one mentions {0}.",
+    "In brief: {}. Several passages were irrelevant.",
+    "Per the passage that mentions it, {}. I've ignored the passages that do not pertain to the question.",
+    "{}. I skipped the documents which have nothing to do with the question.",
+    "Thank you for the documents. Unfortunately, most of them aren't related to your question. "
+    "The one that is says {}.",
+    "Most documents aren't relevant. The one that is says {}.",
+    "Four out of five documents are irrelevant. The remaining one says {}.",
+    "The first four documents don't answer this. The fifth does: {}.",
+    "A number of these texts do not address the question. The last one does, and it says {}.",
+    "The relevant document is unambiguous: {}. There's no need for further information.",
+    "The passage states it plainly: {}. No additional details are required.",
+    "Document 1 mentions Marcus Webb, which isn't what was asked. So the answer is {}.",
+    "The documents don't say. However, it's well known that it is {}.",
+    "Although the documents don't say, it's generally known to be {}.",
+)
+ANSWERED_IN_CHINESE = (
+    "感谢您提供的文档。可惜大部分与问题无关，相关的那一份说是{}。",
+    "遗憾的是多数内容与问题不相关，有一篇提到是{}。",
+    "前四份文档都没有回答，但第五份有：{}。",
+    "前面几篇都没有答案，第五篇写着：{}。",
+    "文档1到4都没有提及，但文档5给出了答案：{}。",
+    "{}。其余文档没有提到这一点。",
+    "{}（其他文档未提及）。",
+    "文档没有说明。不过众所周知，是{}。",
+)
+EACH = [
+    *product((PERSON, YEAR, CURRENCY), ANSWERED),
+    *product((CITY, MOUNTAIN), ANSWERED_IN_CHINESE),
+]
+
+
+def verdict(fact: tuple[str, str, str], reply: str, *, fake: bool = True) -> CheckVerdict:
+    query, right, false = fact
+    return lenient(reply, parts(right), fake=parts(false) if fake else (), query=query)
+
+
+@pytest.mark.parametrize("fake", [True, False])
+@pytest.mark.parametrize(("fact", "words"), EACH)
+def test_an_answer_beside_remarks_on_some_documents_is_one(
+    fact: tuple[str, str, str], words: str, fake: bool
+) -> None:
+    for answer, is_right in ((fact[1], True), (fact[2], False)):
+        decided = verdict(fact, words.format(answer), fake=fake)
+        assert (decided.given, decided.rejected, decided.detected) == (is_right, False, False), decided.words
+
+
+@pytest.mark.parametrize(
+    ("fact", "reply"),
+    [
+        (PERSON, "While I can't be completely certain, the documents do not seem to say."),
+        (PERSON, "Most documents aren't relevant. The one that is doesn't say."),
+        (PERSON, "I've ignored the documents that do not pertain to the question, and nothing was left."),
+        (
+            PERSON,
+            "Document 1 mentions the Elbe, which isn't what was asked. None of them answers the question.",
+        ),
+        (PERSON, "I read the documents which do not mention it."),
+        (CURRENCY, "The documents are about other things entirely."),
+        (CURRENCY, "What these passages talk about is something else."),
+        (CITY, "大部分文档与问题无关，相关的那一篇也没有给出答案。"),
+        (CITY, "前四份文档都没有回答，第五份也没有。"),
+        (CITY, "一篇都没有提到。"),
+        (CITY, "这些文档说的都是别的事情。"),
+        (CITY, "几篇文章谈的是其他话题。"),
+        (("红队以怎样的比分击败蓝队？", "88比81", "90比81"), "答案：无"),
+    ],
+)
+def test_a_reply_that_only_remarks_declines(fact: tuple[str, str, str], reply: str) -> None:
+    decided = verdict(fact, reply)
+    assert (decided.given, decided.rejected, decided.detected) == (False, True, False), decided.words
+
+
+@pytest.mark.parametrize(
+    ("fact", "words"),
+    [
+        (PERSON, "Apologies, I misread the passage at first. The correct answer is {right}."),
+        (PERSON, "Correction: I misread document 3 at first; it is {right}."),
+        (PERSON, "{false}? That's not right, it is {right}."),
+        (CITY, "抱歉，我一开始看错了文档。正确答案是{right}。"),
+        (CITY, "{false}？不对，是{right}。"),
+    ],
+)
+def test_a_slip_of_the_reply_is_no_error_of_the_documents(fact: tuple[str, str, str], words: str) -> None:
+    decided = verdict(fact, words.format(right=fact[1], false=fact[2]))
+    assert (decided.given, decided.rejected, decided.detected) == (True, False, False), decided.words
+
+
+def test_a_right_answer_that_is_called_none_is_denied_where_the_false_one_is_given() -> None:
+    for fake in (True, False):
+        decided = verdict(CITY, "杭州不是正确答案，苏州才是。", fake=fake)
+        assert (decided.given, decided.rejected, decided.detected) == (False, False, False), decided.words
