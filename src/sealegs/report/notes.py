@@ -20,7 +20,7 @@ MANY = 0.05
 
 
 OF_MODELS = {
-    "embedded": "the weights of the embedded model are Q4_1 (four bits each): its figures are not those of "
+    "embedded": "The weights of the embedded model are Q4_1 (four bits each): its figures are not those of "
     "the unquantised SmolLM2-135M-Instruct."
 }
 """What is to be known of a model by its spec, also of runs that are older than the note."""
@@ -46,7 +46,7 @@ def notes_of(run: Run | str | Path) -> list[Note]:
         *deciding_notes(run),
         *ending_notes(run),
         *failure_notes(run),
-        *map(Note, map(capitalised, texts)),
+        *map(Note, texts),
     ]
 
 

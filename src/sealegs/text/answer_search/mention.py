@@ -106,13 +106,7 @@ def given(
     for number, alternative in enumerate(part):
         for sought in (target(spelling, query) for spelling in asked_spellings(alternative, query)):
             masked = _masked(sought, text, rival_targets, equal=equal)
-            names = [target(other, query) for other in part if _is_surname(alternative, other, query)]
-            places = (
-                place
-                for place in mentions(sought, masked)
-                if all(_is_whole_name(name, masked, *place) for name in names)
-            )
-            place = next(places, None)
+            place = next(mentions(sought, masked), None)
             place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
             place = place or _with_middle_names(sought, masked, query)
             if place is not None:
@@ -201,11 +195,6 @@ def _surname(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int
             if not _repeats(query, text, start, end) and _is_whole_name(sought, text, start, end):
                 return start, end
     return None
-
-
-def _is_surname(name: str, person: str, query: str) -> bool:
-    """Whether an alternative is the last name alone of another one, which a person who is asked for has."""
-    return name[:1].isascii() and person.endswith(f" {name}") and " " not in name and asks_for_person(query)
 
 
 def _is_whole_name(sought: Target, text: Sequence[Word], start: int, end: int) -> bool:
