@@ -76,8 +76,9 @@ class Answering:
         if not number or ends_sentence(self.clauses, number - 1) or not self.remarks.has_value(number):
             return False
         label, letters = self.letters[number - 1], self.letters[number]
-        asked = re.fullmatch("[xm]*[QH][QHJxm]*", label)  # "Currency: lari"
-        if asked and re.fullmatch("[GKM#w][GKM#wmxQ]{0,8}", letters):
+        asked = re.fullmatch("[xm]*[QH][QHJxm]*", label)  # "Currency: lari."
+        value = "[GKM#]|[GKM#w][GKM#wmxQ]{1,8}" if self.remarks.han else "[GKM#w][GKM#wmxQ]{0,8}"
+        if asked and ends_sentence(self.clauses, number) and re.fullmatch(value, letters):
             return True
         return bool(find("document_label", label) and find("named_alone", letters))
 
