@@ -41,13 +41,7 @@ def notes_of(run: Run | str | Path) -> list[Note]:
         if (text := OF_MODELS.get(model["spec"]))
     ]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
-    return [
-        *by_benchmark,
-        *deciding_notes(run),
-        *ending_notes(run),
-        *failure_notes(run),
-        *map(Note, texts),
-    ]
+    return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]
 
 
 def deciding_notes(run: Run) -> list[Note]:

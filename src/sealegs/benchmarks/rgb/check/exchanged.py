@@ -1,6 +1,6 @@
 """Whether a reply to a question of two parts exchanges their values: the visitors of 2004 for those of 2002.
 
-The halves of a question are told apart by the words that only one of them has. Two values are exchanged where
+The halves of a question differ by the words that only one of them has. Two values are exchanged where
 the clause of each has words of the other half and none of its own; a reply that gives both rightly somewhere
 exchanges nothing.
 """
