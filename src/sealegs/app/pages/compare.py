@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from aiohttp import web
@@ -13,11 +14,13 @@ from sealegs.app.rendering import page as render_page
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError
 from sealegs.harness.folder import Run, load_run
+from sealegs.harness.folder.spec import read_spec
 from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
 from sealegs.page.format import number, signed
 from sealegs.page.view_html import view_html
 from sealegs.report.html_page import page_values
 from sealegs.report.samples.flips import compare_sample, flips
+from sealegs.types import RunSpec
 
 MOST_CHANGES = 100
 """Samples in the list of changes: the largest ones."""
@@ -48,14 +51,14 @@ def _others(settings: AppSettings, name: str) -> str:
     """Which runs one can be compared with, and why not with the rest."""
     run = open_run(settings.runs, name)
     others = [
-        (each, load_run(each.path))
-        for each in _finished(settings)
-        if each.name != name and each.benchmark == run.spec.benchmark
+        each for each in _finished(settings) if each.name != name and each.benchmark == run.spec.benchmark
     ]
-    others.sort(key=lambda other: _asked(other[1]) != _asked(run))  # of each kind the newest first
+    asked = _asked(run.spec)
+    # of each kind the newest first
+    others.sort(key=lambda other: _asked(read_spec(Path(other.path))) != asked)
     comparable, refused = [], []
-    for other, other_run in others[:MOST_OTHERS]:
-        if reason := _reason(run, other_run):
+    for other in others[:MOST_OTHERS]:
+        if reason := _reason(run, load_run(other.path)):
             refused.append((other, reason))
         else:
             comparable.append(other)
@@ -66,10 +69,10 @@ def _others(settings: AppSettings, name: str) -> str:
     )  # fmt: skip
 
 
-def _asked(run: Run) -> tuple[Any, ...]:
+def _asked(spec: RunSpec) -> tuple[Any, ...]:
     """What a run was asked, as far as its spec says: runs that were asked the same can nearly always be
     compared."""
-    return run.spec.data, run.spec.limit, run.spec.options
+    return spec.data, spec.limit, spec.options
 
 
 def _reason(run: Run, other: Run) -> str:
