@@ -223,6 +223,35 @@ def test_tries_and_unusable_replies_are_counted() -> None:
     assert gate.usd == pytest.approx(5 * 7 + 5 * 3 / 1000)
 
 
+def test_a_budget_that_ends_during_a_pause_ends_the_pause() -> None:
+    gate = RequestGate(Limits(max_requests=4))
+    ended: list[BaseException] = []
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        body = await request.read()
+        if b"slow" in body:
+            return web.Response(status=429, headers={"Retry-After": "500"})
+        await asyncio.sleep(0.1)
+        return web.Response(status=500) if b"failing" in body else web.Response(body=says("fine"))
+
+    def ask() -> None:
+        requests = [chat("slow"), chat("failing")]
+        try:
+            answers(model, (request for request in requests if gate.admit(request, wait=False)))
+        except BudgetReached as error:
+            ended.append(error)
+
+    with Hostile(respond) as server:
+        model = model_of(server, concurrency=20, retries=50)
+        answers(model, [chat(f"good {number}") for number in range(20)])  # one refusal is no overload then
+        model.count_with(gate, "model")
+        thread = threading.Thread(target=ask, daemon=True)
+        thread.start()
+        thread.join(PATIENCE)
+        assert server.requests == 20 + 4
+    assert len(ended) == 1
+
+
 def test_a_budget_that_ends_at_an_overloaded_server_ends_every_call_that_waits() -> None:
     gate = RequestGate(Limits(max_requests=60))
     requests = [chat(f"q{number}") for number in range(16)]

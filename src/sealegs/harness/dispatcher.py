@@ -248,7 +248,7 @@ class _Sending:
         self._first: Request | None = None
         """That begins a stream: it was admitted, and the model has not read it yet."""
         self._held_back: Keyed | None = None
-        """The next request, while those that are not answered hold the money that it needs."""
+        """The next request, which the gate does not admit while others are under way."""
         self._admitted: dict[Request, tuple[Keyed, Ticket]] = {}
         """Those that are not answered yet."""
         self._reasoning_only = reasoning_only
@@ -287,8 +287,8 @@ class _Sending:
             self._admitted.clear()
 
     def _stream(self) -> Iterator[Request]:
-        """What the gate admits; a model may read it in a thread of its own. It ends where the next must wait
-        for money, and is followed by another: what was answered by then may have left some over."""
+        """What the gate admits; a model may read it in a thread of its own. It ends where the gate admits no
+        more: once all is answered, money may be left over, and `run` asks again."""
         request, self._first = self._first, None
         while request is not None:
             yield request

@@ -18,8 +18,9 @@ A 400 or 422 that names a field which the server does not take is first followed
 back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
 the last line included, is first tried at the others. Which server is left out for a while, and when failures
 end the run, is decided in `servers.py`. The requests of a call that failed are errors in the run, and are
-asked again by the next start. The gate counts a try directly before it is sent. Where it has none left, no
-pause is waited out: BudgetReached ends the run once what was sent has been answered (`backend.py`).
+asked again by the next start. The gate counts a try directly before it is sent. Where it has none left, also
+where that happens during a pause, none is waited out: BudgetReached ends the run once what was sent has been
+answered (`backend.py`).
 """
 
 from __future__ import annotations
@@ -63,6 +64,8 @@ SILENT_S = 30.0
 """Without any reply, after which a note says what is waited for."""
 TIMER_S = 0.02
 """A timer may end so much too early."""
+LOOK_S = 1.0
+"""Between two looks, during a pause, whether the budget has a try left."""
 LONGEST_WAIT_S = 600.0
 """A longer pause that a server asks for is not waited for: a daily quota, say."""
 
@@ -222,8 +225,8 @@ class Client:
                 return result
 
     async def _turn(self, failed_at: set[Server], call: Call[Any] | None, *, is_first: bool) -> Server:
-        """The server of the next try, which is counted once there is room for it. Where none is left,
-        BudgetReached, before anything is waited for."""
+        """The server of the next try, which is counted once there is room for it. Where the budget has none
+        left, BudgetReached, before that room is waited for."""
         if call is None:
             return await self._choose(failed_at)
         was_counted = is_first and call.is_admitted
@@ -300,10 +303,18 @@ class Client:
         self._relay.retrying(+1)
         self._slowed += slowed
         try:
-            await asyncio.sleep(delay)
+            await self._sleep(delay, call)
         finally:
             self._slowed -= slowed
             self._relay.retrying(-1)
+
+    async def _sleep(self, delay: float, call: Call[Any] | None) -> None:
+        """For so long, or until the budget has no try left for the call: BudgetReached."""
+        while delay > LOOK_S and call is not None:
+            await asyncio.sleep(LOOK_S)
+            self._gate.check_try()
+            delay -= LOOK_S
+        await asyncio.sleep(delay)
 
     # Which server is asked
 

@@ -92,7 +92,8 @@ class Throttle:
 
     The number adapts under a ceiling as TCP's window does: it is halved when the server answers that it is
     overloaded, and climbs back by a fixed step for every round of tries that succeeded. A few such answers
-    among many good ones are no overload: then only the calls that were refused wait.
+    among many good ones are no overload: then only the calls that were refused wait. At fewer than ten at
+    once, one is more than a few.
     """
 
     def __init__(self, ceiling: int) -> None:
