@@ -36,8 +36,10 @@ class Ticket(NamedTuple):
     """A request that was admitted."""
 
     role: str
-    tokens: JournalUsage | None
-    """What it may use at most, which is set aside; None where its tokens are not counted."""
+    tokens: tuple[int, int] | None
+    """What it may read and write at most, which is set aside; None where its tokens are not counted."""
+    usd: float = 0.0
+    """What that costs."""
 
 
 class RequestGate:
@@ -84,8 +86,9 @@ class RequestGate:
                 self._store = store
             for sign, earlier in (+1, usage), (-1, self._earlier):
                 for role, used in earlier.items():
-                    tokens = sign * used.tokens_in, sign * used.tokens_out
-                    self._count(role, sign * used.requests, *tokens, usd=sign * self._cost(role, used))
+                    requests, tokens_in, tokens_out = (sign * amount for amount in used)
+                    usd = self._cost(role, tokens_in, tokens_out)
+                    self._count(role, requests, tokens_in, tokens_out, usd=usd)
             self._earlier = dict(usage)
 
     def admit(self, request: Request, *, wait: bool) -> Ticket | None:
@@ -95,10 +98,10 @@ class RequestGate:
         """
         if isinstance(request, UNPRICED):
             return Ticket(request.role, None)
-        role, tokens, usd = request.role, NOTHING, 0.0
+        role, tokens, usd = request.role, (0, 0), 0.0
         if self._counts_money:
-            tokens = JournalUsage(0, *estimate(request, self._thinking))
-            usd = self._cost(role, tokens)
+            tokens = estimate(request, self._thinking)
+            usd = self._cost(role, *tokens)
         with self._lock:
             while refused := self._refusal(usd):
                 if not wait:
@@ -106,8 +109,8 @@ class RequestGate:
                 if not refused.is_transient:
                     raise self._reached(refused.limit, usd)
                 self._freed.wait(WAIT_S)
-            self._count(role, 1, tokens.tokens_in, tokens.tokens_out, reserved_usd=usd)
-        return Ticket(role, tokens)
+            self._count(role, 1, *tokens, reserved_usd=usd)
+        return Ticket(role, tokens, usd)
 
     def check_try(self) -> None:
         """Raise BudgetReached where no further try can be counted, however long one waits."""
@@ -131,18 +134,17 @@ class RequestGate:
     def add_used(self, role: str, tokens_in: int, tokens_out: int = 0) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
         with self._lock:
-            used = JournalUsage(0, tokens_in, tokens_out)
-            self._count(role, 0, tokens_in, tokens_out, usd=self._cost(role, used))
+            self._count(role, 0, tokens_in, tokens_out, usd=self._cost(role, tokens_in, tokens_out))
 
     def settle(self, ticket: Ticket, response: Response | None) -> None:
         """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
-        role, reserved = ticket
+        role, reserved, reserved_usd = ticket
         if reserved is None:
             return
-        used = _used(reserved, response) if response is not None else NOTHING
-        tokens = used.tokens_in - reserved.tokens_in, used.tokens_out - reserved.tokens_out
-        usd, reserved_usd = self._cost(role, used), self._cost(role, reserved)
+        read, written = _used(reserved, response) if response is not None else (0, 0)
+        usd = self._cost(role, read, written)
         with self._lock:
+            tokens = read - reserved[0], written - reserved[1]
             self._count(role, 0, *tokens, usd=usd, reserved_usd=-reserved_usd)
             if reserved_usd:
                 self._freed.notify_all()
@@ -181,8 +183,8 @@ class RequestGate:
             gate.reserved_usd = max(0.0, gate.reserved_usd + reserved_usd)
             gate = gate._shared
 
-    def _cost(self, role: str, usage: JournalUsage) -> float:
-        return self._prices.get(role, self._default_price).usd(usage.tokens_in, usage.tokens_out)
+    def _cost(self, role: str, tokens_in: int, tokens_out: int) -> float:
+        return self._prices.get(role, self._default_price).usd(tokens_in, tokens_out)
 
     def _reached(self, limit: str, usd: float) -> BudgetReached:
         spent = f", ${self.usd:.4f}" if self.usd else ""
@@ -203,14 +205,13 @@ NO_LIMITS = RequestGate()
 """Of a model that is asked without a run."""
 
 
-def _used(reserved: JournalUsage, response: Response) -> JournalUsage:
+def _used(reserved: tuple[int, int], response: Response) -> tuple[int, int]:
     """The tokens of a response: those that it reports, else an estimate, if it is an answer."""
-    failed = response.status == "error"
-    tokens_in = response.tokens_in or (0 if failed else reserved.tokens_in)
-    tokens_out = response.tokens_out or 0
-    if not tokens_out and reserved.tokens_out and not failed:
-        tokens_out = min(reserved.tokens_out, estimate_tokens(response.text))
-    return JournalUsage(0, tokens_in, tokens_out)
+    tokens_in, tokens_out = response.tokens_in or 0, response.tokens_out or 0
+    if response.status != "error":
+        tokens_in = tokens_in or reserved[0]
+        tokens_out = tokens_out or (reserved[1] and min(reserved[1], estimate_tokens(response.text)))
+    return tokens_in, tokens_out
 
 
 def estimate(request: Request, thinking: Mapping[str, int] | None = None) -> tuple[int, int]:

@@ -311,14 +311,14 @@ def _commit(
     if not entries and not usage:
         return
     now = time.time()
-    requests, responses = [], []
+    requests, responses = {}, []
     for (key, request), response in entries:
         body = content(request)
         digest = hashlib.sha256(body).digest()
-        requests.append((digest, type(request).__name__.lower(), body))
+        requests[digest] = digest, type(request).__name__.lower(), body  # once for all its repeats
         responses.append((key, digest, request.repeat, response.status, _encode(response), now))
     sums = [(role, *amounts) for role, amounts in usage.items()]
     with connection:
-        connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", requests)
+        connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", requests.values())
         connection.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", responses)
         connection.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?)", sums)

@@ -225,9 +225,10 @@ class Dialect:
         return self._encoded({"query": query, self._rank_field: documents})
 
     def _encoded(self, body: dict[str, Any], interface: Interface = CHATS) -> bytes:
-        body = {name: value for name, value in body.items() if name not in self._refused}
+        for name in self._refused:
+            body.pop(name, None)
         try:
-            whole = {"model": self._model} | body | self._extra
+            whole = {"model": self._model, **body, **self._extra}
             if interface is not CHATS:
                 whole["messages"] = msgspec.to_builtins(whole["messages"])
             return msgspec.json.encode(interface.body(whole))

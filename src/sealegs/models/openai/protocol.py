@@ -148,7 +148,10 @@ def _first(choices: list[C] | None) -> C:
     """The choice of index 0, wherever it is in the list."""
     if not choices:
         raise ValueError("the reply holds no choices")
-    return next((choice for choice in choices if choice.index == 0), choices[0])
+    for choice in choices:
+        if choice.index == 0:
+            return choice
+    return choices[0]
 
 
 class Version(NamedTuple):
@@ -225,8 +228,6 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
     message = choice.message
     if message is None:
         raise ValueError("the first choice holds no message")
-    if not isinstance(message.content, str | list | None):
-        raise ValueError("the content is not text")
     content = _content(message.content)
     status, finish = _finish_status(choice.finish_reason)
     # Where servers put thinking, the most used first. OpenRouter fills two with the same.
@@ -251,7 +252,9 @@ def _content(content: Any) -> str | None:
     if isinstance(content, list):
         parts = [part for part in content if isinstance(part, dict) and part.get("type") in TEXT_PARTS]
         return "".join(text for part in parts if isinstance(text := part.get("text"), str))
-    return content if isinstance(content, str) else None
+    if content is None or isinstance(content, str):
+        return content
+    raise ValueError("the content is not text")
 
 
 def _thinking_parts(content: Any) -> str:

@@ -291,12 +291,13 @@ class Transport:
             if ok:
                 raise _too_large(limit)
         redacted = self._endpoint.redacted
-        return HttpReply(
-            reply.status,
-            reply.headers.get("Content-Type", "").strip().lower(),
-            redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"),
-            wait=None if ok else requested_wait(reply.headers),
-            location="" if ok else redacted.text(reply.headers.get("Location", "")).partition("?")[0],
+        media_type = reply.headers.get("Content-Type", "").strip().lower()
+        answer = HttpReply(reply.status, media_type, redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"))
+        if ok:
+            return answer
+        return answer._replace(
+            wait=requested_wait(reply.headers),
+            location=redacted.text(reply.headers.get("Location", "")).partition("?")[0],
             advice=self._endpoint.key_advice(reply.status),
         )
 
