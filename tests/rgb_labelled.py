@@ -10,8 +10,8 @@ rule was changed; `real_7301`, replies of a small model to a set of seed 7301, q
 `chat_style`, wordings after the manner of current chat models by a writer who had read no rule, each filled
 with three facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
 `chat_style.mirae.jsonl` the same for closed questions of MIRAE. All but the first were labelled by reading
-before the check was applied. Of the last two the errors on odd lines and on wordings of odd numbers were
-read since, and of the others counted.
+before the check was applied. Of the last the errors on wordings of odd numbers were read since, and of the
+others counted.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ HEAD = """# How often RGB's lenient check is right
 
 Precision and recall of the check that [rgb](../rgb.md#deciding-on-one-answer) describes, on replies that
 were labelled without it, with 95 % intervals by Wilson. Only by the first set no rule was changed: the
-errors on all others, of the last two on one half, were read, and rules changed after, so that their tables
+errors on all others, of the last on one half, were read, and rules changed after, so that their tables
 are no estimate for new replies."""
 NATURAL = """Replies as models give them in such a task, and not made to break rules, by a writer who had
 read none of the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give
@@ -70,7 +70,8 @@ Rules of remarks on some documents, from other wordings, then gave rejection .87
 the eight replies whose verdict they changed were read. On all:"""
 REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions drawn at random, and 80 replies
 to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
-were read, 10 of 25 rejections in English were false, and the only report, in Chinese."""
+were read, 10 of 25 rejections in English were false, and the only report, in Chinese; before those on all
+were, 8 of 23, and 6 of 68 right answers."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),

@@ -91,6 +91,32 @@ def test_two_values_with_their_own_half_or_with_none_are_right(reply: str, asked
     assert verdict(reply, asked, asked.values).right
 
 
+BOUGHT = "For what price did Ormerod Works take over {a}, and for what price did it take over {b}?"
+PLACED_WRONGLY = (
+    "Ormerod Works bought Lunt Brothers for 42.5 million crowns. Ormerod Works also bought Lunt Brothers "
+    "for 83.9 million crowns. Ormerod Works took over Redfern Mills later.",
+    "For 42.5 million crowns, Ormerod Works took over Lunt Brothers, and for 83.9 million crowns. "
+    "Ormerod Works took over Redfern Mills for 42.5 million crowns.",
+)
+PLACED_RIGHTLY = (
+    "Ormerod Works took over Lunt Brothers for 42.5 million crowns. Redfern Mills cost 83.9 million crowns.",
+    "Lunt Brothers: 42.5 million crowns\nRedfern Mills:\n83.9 million crowns",
+    "Redfern Mills was the second. Lunt Brothers cost 42.5 million crowns, and the second 83.9 million.",
+    "Ormerod Works paid 42.5 million crowns for the first firm and 83.9 million crowns for the second.",
+)
+
+
+@pytest.mark.parametrize(
+    ("reply", "right"),
+    [*((reply, False) for reply in PLACED_WRONGLY), *((reply, True) for reply in PLACED_RIGHTLY)],
+)
+def test_a_value_that_is_given_to_the_other_half_only_is_wrong(reply: str, right: bool) -> None:
+    query = BOUGHT.format(a="Lunt Brothers", b="Redfern Mills")
+    decided = lenient(reply, parts(["42.5 million crowns", "83.9 million crowns"]), query=query)
+    assert decided.right == right
+    assert bool(decided.words.get("denied")) != right
+
+
 def test_a_winner_named_in_the_defeat_that_came_later_is_not_exchanged() -> None:
     query = "Who won the election in Ambleminster in 2003, and who won it in 2021?"
     reply = "In 2021, Silas Carrick was beaten by Elsa Abernald, and in 2003 Silas Carrick won."

@@ -32,6 +32,11 @@ ANSWERED = (
     "Document 1 mentions Marcus Webb, which isn't what was asked. So the answer is {}.",
     "The documents don't say. However, it's well known that it is {}.",
     "Although the documents don't say, it's generally known to be {}.",
+    "The documents do not give it. One of them, though, says {}.",
+    "There is no clear statement of it in the documents. One of them does mention {}.",
+    "The documents do not say. One of them, however, states that it is {}.",
+    "The documents do not answer the question. One of them, however, states that it is {}.",
+    "The documents do not specify it. The correct answer is {}.",
 )
 ANSWERED_IN_CHINESE = (
     "感谢您提供的文档。可惜大部分与问题无关，相关的那一份说是{}。",
@@ -42,6 +47,7 @@ ANSWERED_IN_CHINESE = (
     "{}。其余文档没有提到这一点。",
     "{}（其他文档未提及）。",
     "文档没有说明。不过众所周知，是{}。",
+    "这些文档没有直接回答。但有一篇写的是{}。",
 )
 EACH = [
     *product((PERSON, YEAR, CURRENCY), ANSWERED),
@@ -109,3 +115,36 @@ def test_a_right_answer_that_is_called_none_is_denied_where_the_false_one_is_giv
     for fake in (True, False):
         decided = verdict(CITY, "杭州不是正确答案，苏州才是。", fake=fake)
         assert (decided.given, decided.rejected, decided.detected) == (False, False, False), decided.words
+
+
+@pytest.mark.parametrize(
+    ("query", "reply"),
+    [
+        (
+            "Which company won the contract for the cycle tunnel in Lornhurst?",
+            "The contract for the cycle tunnel in Lornhurst went to Amberley Works, "
+            "not to the company in the documents.",
+        ),
+        (
+            PERSON[0],
+            "The Harlow Bridge is a work by Ada Lock, and not by the firm that the documents mention.",
+        ),
+        (PERSON[0], "The document is not available for editing."),
+    ],
+)
+def test_what_is_set_apart_from_an_answer_or_is_no_lack_of_it_declines_nothing(
+    query: str, reply: str
+) -> None:
+    assert not lenient(reply, parts("Inglefield Works"), query=query).rejected
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "The documents may contain mistakes. Point out the mistake if there is one, then answer.",
+        "The answer is Tobias Krane. The answer is wrong.",
+        "The document has mentions of it, such as the glass had arrived in the wrong size and was sent back.",
+    ],
+)
+def test_what_may_be_wrong_and_the_reply_s_own_answer_are_no_error_of_the_documents(reply: str) -> None:
+    assert not verdict(PERSON, reply).detected

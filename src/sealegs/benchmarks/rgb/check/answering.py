@@ -124,6 +124,8 @@ class Answering:
         if self.may_answer(number) or all(self._is_beside(n, number) for n in declining):
             return True
         if number > declining[-1]:
+            if is_told_at_last(self.clauses, number, han=self.remarks.han):
+                return True
             in_its_words = self.clauses[number].repeats >= HALF_QUESTION and not re.search("[cdnZN]", letters)
             return in_its_words or any(
                 self.letters[n][0] in "bgru" for n in range(declining[-1] + 1, number + 1)

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sealegs.benchmarks.rgb.check.answering import Answering
+from sealegs.benchmarks.rgb.check.last_value import is_told_by_one
 from sealegs.benchmarks.rgb.check.remarks import Remarks
 from sealegs.benchmarks.rgb.check.reports import errors
 from sealegs.benchmarks.rgb.check.rules import find
@@ -78,7 +79,7 @@ class _ReplyClauses:
             if (clear and answers and not giving) or (giving and self._refuses_at_last(clear, giving)):
                 concluded = any("G" not in self.letters[n] and self.answering.concludes(n) for n in numbers)
                 right, declining = False, [] if concluded else clear
-            elif clear and giving:
+            elif clear and giving and not any(map(self._is_told_by_one, giving)):
                 declining = [n for n in clear if self.tiers[n] == "refuses" and n < min(giving)]
         elif any(self.tiers):
             declining = self._declining(about_question)
@@ -130,8 +131,14 @@ class _ReplyClauses:
             if self.tiers[n] != "not_said" or not find("beside_the_matter", self.letters[n])
         ]
 
+    def _is_told_by_one(self, number: int) -> bool:
+        """Whether a clause is what one document says, at the end of a reply."""
+        return is_told_by_one(self.clauses, number, han=self.remarks.han)
+
     def _answers_after(self, refusing: int, number: int) -> bool:
         """Whether a clause answers what one before it does not answer "with certainty", or "directly"."""
+        if number > refusing and self._is_told_by_one(number):
+            return self.answering.answers(number, refusing)
         between = ".".join(self.letters[refusing + 1 : number + 1])
         opposed = re.search(r"(?:^|\.)b", between) and "u" not in between
         return bool(opposed) and self.answering.answers(number, refusing)

@@ -26,6 +26,7 @@ _BETWEEN_QUESTIONS = re.compile(
 )
 _BETWEEN_NAMES = re.compile(r"( and |[和与及])")
 _PAUSE = re.compile(r"[.?!:;,。]\s*(?=\S)")
+_PRONOUN = re.compile(r"\b(?:it|he|she|they) (\w+)")
 _UNTELLING = frozenset({"it", "they", "who", "was", "are", "1", *"一分别又其中得"})
 """Words of questions that name neither half."""
 _JOINING = frozenset({"and", "but", "while", "whereas"})
@@ -56,7 +57,39 @@ def exchanged(reading: ClassifiedReply, query: str, right: NamedAnswer) -> Token
                 return None
             if names == [{second.part}, {first.part}]:
                 span = span or _tokens(reading, first.start, second.end)
-    return span
+    return span or _misplaced(reading, mentions, halves)
+
+
+def _misplaced(
+    reading: ClassifiedReply, mentions: Sequence[_Mention], halves: Sequence[frozenset[str]] | None
+) -> TokenSpan | None:
+    """The tokens that give the value of one half only to the other: by sentences about the other half alone,
+    while those about its own half give the other value too, or by the clause of the value."""
+    sentences = [word.sentence for word in reading.words]
+    clauses = [word.clause for word in reading.words]
+    about = _named_in(reading.words, sentences, halves) if mentions else {}
+    about_clause = _named_in(reading.words, clauses, halves) if mentions else {}
+    for part in (0, 1):
+        other = {1 - part}
+        mine = [mention.start for mention in mentions if mention.part == part]
+        others = [mention.start for mention in mentions if mention.part != part]
+        alone = {sentence for sentence, named in about.items() if named == {part}}
+        if not mine or not alone or any(about[sentences[start]] != other for start in mine):
+            continue
+        both = any(sentences[start] in alone for start in others)
+        if both or all(about_clause[clauses[start]] == other for start in mine):
+            return _tokens(reading, mine[0], mine[0] + 1)
+    return None
+
+
+def _named_in(
+    listed: Sequence[Word], groups: Sequence[int], halves: Sequence[frozenset[str]] | None
+) -> dict[int, set[int]]:
+    """Which halves of the question each sentence, or clause, names."""
+    forms: dict[int, set[str]] = {}
+    for word, group in zip(listed, groups, strict=True):
+        forms.setdefault(group, set()).add(form(word.text))
+    return {group: _named(those, halves) for group, those in forms.items()}
 
 
 def _forms(listed: Sequence[Word], begin: int, mention: _Mention, end: int) -> set[str]:
@@ -120,4 +153,7 @@ def _halves(query: str) -> tuple[frozenset[str], frozenset[str]] | None:
     limit = (limits or names)[-1]
     before, after = _PAUSE.split(query[: limit.start(limit.lastindex or 0)])[-1], query[limit.end() :]
     first, second = asked_forms(before) - _UNTELLING, asked_forms(after) - _UNTELLING
+    if (pronoun := _PRONOUN.search(after)) and (verb := re.search(rf"\b{pronoun[1]}\b", before)):
+        subject = asked_forms(before[: verb.start()])  # that the pronoun stands for: both halves are about it
+        first, second = first - subject, second - subject
     return (first - second, second - first) if first - second and second - first else None

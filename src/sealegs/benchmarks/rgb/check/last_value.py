@@ -12,20 +12,36 @@ _TOLD = re.compile(
     f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|o#?m*d?c?[Bxm]*|pk){_VALUE}|[^nlvAfeVNOE]*d[^nlvAfeVNO]*c[Bxm]*{_VALUE}"
     "|[bxm]*(?:[GKM](?:x?[GKM])*|###+)|b[xm]*#{1,2}w{0,2}"
 )
+_TOLD_BY_ONE = re.compile(rf"[xmbg]*[o#][#xm]*d?m*c(?:j[jQxBm]*)?[Bxm]*(?:{_VALUE}|w{{1,3}})")
+"""What one of the documents says: "One of them says that it opened in 1974"."""
 _TOLD_IN_HAN = re.compile(
     "[bxm]*[Po]?#?d?c[xm]*B[^nlvd]{1,12}|[^nlvAfeVNOE]*(?:[hru]|[ack]?m*B)[xmB]*(?:[GKM]|w{2,8}|#{1,3}[wm]?)"
 )
+
+_TOLD_BY_ONE_IN_HAN = re.compile("[bgxm]*[oP]#?d?c[xm]*B?[^nlvd]{1,12}")
 
 
 def is_told_at_last(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
     """Whether a clause is the last one and tells a value, or is what the one before announces."""
     if number + 1 != len(listed):
         return False
+    letters = _led(listed, number)
+    told = _TOLD.fullmatch(letters) or (han and _TOLD_IN_HAN.fullmatch(letters))
+    return bool(told) or is_told_by_one(listed, number, han=han) or _is_announced(listed, number, han=han)
+
+
+def is_told_by_one(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
+    """Whether a clause is the last one and tells what one of the documents says."""
+    told = (_TOLD_BY_ONE_IN_HAN if han else _TOLD_BY_ONE).fullmatch(_led(listed, number))
+    return number + 1 == len(listed) and bool(told)
+
+
+def _led(listed: Sequence[Clause], number: int) -> str:
+    """The letters of a clause with those of its subject: "Document 5, however, gives 1998"."""
     letters = listed[number].letters
     if number > 1 and listed[number - 1].letters in ("b", "g") and not ends_sentence(listed, number - 2):
-        letters = listed[number - 2].letters + letters  # "Document 5, however, gives 1998"
-    told = _TOLD.fullmatch(letters) or (han and _TOLD_IN_HAN.fullmatch(letters))
-    return bool(told) or _is_announced(listed, number, han=han)
+        return listed[number - 2].letters + letters
+    return letters
 
 
 def _is_announced(listed: Sequence[Clause], number: int, *, han: bool) -> bool:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from sealegs.benchmarks.rgb.check.rules import find
-from sealegs.text.answer_check.clauses import Clause, TokenSpan, ends_sentence
+from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
 from sealegs.text.answer_check.denials import denies_somebody
 from sealegs.text.answer_check.wording import asks_yes_or_no, value_letters
 
@@ -59,12 +59,12 @@ class Remarks:
             return ""
         if re.search("[eCyX]", letters) and not re.search("[lv]", letters):
             return ""
+        if self.sets_apart(number):
+            return ""
         named = self.errors and not re.search("[pdHJilT]", letters)
         for tier in ("not_known", "not_said"):
             if find(tier, letters):
                 return "" if named else tier
-        if self.sets_apart(number):
-            return ""
         own = re.search("p[^n]*n[^n]*[HJQ]", letters)
         there = find("not_there", letters) or self._is_told_else(number)
         return "not_there" if there and (own or not self.errors) else ""
@@ -109,11 +109,15 @@ class Remarks:
         return len(re.findall("[wM#O]", letters)) / (2 if self.han else 1)
 
     def sets_apart(self, number: int) -> bool:
-        """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal"."""
-        if self.letters[number][0] != "n" or not number or ends_sentence(self.clauses, number - 1):
+        """Whether a clause sets apart what the one before has answered: "It lies on a river, not a canal",
+        "it went to York Works, not to the firm of the documents"."""
+        if not number or ends_sentence(self.clauses, number - 1):
             return False
         before = self.clauses[number - 1]
-        return before.repeats >= WHOLE_QUESTION and "d" not in before.letters
+        if "d" in before.letters or not re.match("x?n", self.letters[number]):
+            return False
+        opposed = self.has_value(number - 1) and re.match("x?n[xwM]", self.letters[number])
+        return before.repeats >= (HALF_QUESTION if opposed else WHOLE_QUESTION)
 
     def _is_told_else(self, number: int) -> bool:
         """Whether documents tell something else than what was asked: "They give 2019, but not 2022"."""
