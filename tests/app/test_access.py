@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import html5lib
 import pytest
@@ -12,6 +17,7 @@ import pytest
 from commandline import sealegs
 from scripted import Scripted
 from sealegs.api.launch import started
+from sealegs.app.access import CLOSED, is_strangers, user_of
 from sealegs.app.routes import ACTIONS, PAGES
 from sealegs.app.server import LARGEST_UPLOAD_BYTES, AppServer
 from sealegs.errors import UsageError
@@ -44,6 +50,86 @@ def test_the_token_becomes_a_cookie_and_leaves_the_address(app: Serving) -> None
     assert visitor.get("/").status == 200
     assert visitor.get("/?token=guess").status == 403
     assert app.token not in visitor.get("/").text
+
+
+TCP = """
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:2257 00000000:0000 0A 00000000:00000000 00:00000000 0     0 0 1084180 1 0 100 0 0 10 0
+   8: 0100007F:AF5C 0100007F:2257 01 00000000:00000000 00:00000000 0 65534 0 1104595 2 0 20 0
+   9: 0100007F:AF6A 0100007F:2257 05 00000000:00000000 03:00001753 0     0 0 0 3 0
+4041: 0100007F:2257 0100007F:AF5C 01 00000000:00000000 00:00000000 00000000     0        0 1104594 1 0 20
+"""
+TCP6 = """
+   0: 0000000000000000FFFF00000100007F:AF7E 0000000000000000FFFF00000100007F:2257 01 0:0 0:0 0 65534 0 1105 1
+   1: 00000000000000000000000001000000:AF7E 00000000000000000000000001000000:2257 01 0:0 0:0 0  1000 0 1106 1
+"""
+"""As a machine of little-endian words lists them."""
+
+
+@pytest.mark.skipif(sys.byteorder != "little", reason="the lists are of a little-endian machine")
+@pytest.mark.parametrize(
+    ("end", "server", "user"),
+    [
+        (("127.0.0.1", 0xAF5C), "127.0.0.1", 65534),
+        (("127.0.0.1", 0xAF6A), "127.0.0.1", CLOSED),
+        (("127.0.0.1", 0xAF7E), "127.0.0.1", 65534),
+        (("::1", 0xAF7E, 0, 0), "::1", 1000),
+        (("127.0.0.2", 0xAF5C), "127.0.0.1", None),
+        (("127.0.0.1", 0x1234), "127.0.0.1", None),
+    ],
+)
+def test_linux_lists_whose_a_connection_is(end: tuple[Any, ...], server: str, user: int | None) -> None:
+    lines = f"{TCP.lstrip()}{TCP6.strip()}".splitlines()
+    assert user_of(lines, end, (server, 0x2257)) == user
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="only Linux lists whose a connection is")
+@pytest.mark.parametrize(
+    ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")]
+)
+@pytest.mark.parametrize("lingers", [0, 1])
+def test_a_connection_that_nobody_reads_may_be_anyones(
+    family: socket.AddressFamily, host: str, lingers: int
+) -> None:
+    """Another user could send a request, not wait for the reply, and be taken for root."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket(family) as visitor:
+        visitor.connect((host, listener.getsockname()[1]))
+        connection, _ = listener.accept()
+        with connection:
+            assert not is_strangers(connection)
+            visitor.sendall(b"x")
+            visitor.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", lingers, 0))
+            visitor.close()
+            assert connection.recv(1) == b"x", "the request is there"
+            assert is_strangers(connection)
+
+
+ANOTHER_USER = """
+import encodings.idna, os, socket, sys
+port, family, host = sys.argv[1:]
+os.setuid(65534)
+connection = socket.socket(getattr(socket, family))
+connection.connect((host, int(port)))
+connection.sendall(sys.stdin.buffer.read())
+sys.stdout.write(connection.recv(2000).decode())
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not hasattr(os, "getuid") or os.getuid() != 0 or not Path("/proc/net/tcp").exists(),
+    reason="only root of a Linux can be another user",
+)
+@pytest.mark.parametrize(("family", "host"), [("AF_INET", "127.0.0.1"), ("AF_INET6", "::ffff:127.0.0.1")])
+def test_another_user_with_the_cookie_is_refused(app: Serving, family: str, host: str) -> None:
+    """A browser sends the cookie to a server of another user's at another port: cookies know no ports."""
+    command = [sys.executable, "-c", ANOTHER_USER, str(app.port), family, host]
+    for path, cookie in (("/", app.visitor.cookie), (f"/?token={app.token}", "")):
+        request = f"GET {path} HTTP/1.1\r\nHost: localhost:{app.port}\r\nCookie: {cookie}\r\n\r\n"
+        reply = subprocess.run(command, input=request, capture_output=True, text=True, check=True).stdout
+        assert reply.startswith("HTTP/1.1 403")
+        assert "another user of this machine" in reply
+    assert app.visitor.get("/").status == 200
 
 
 @pytest.mark.parametrize(

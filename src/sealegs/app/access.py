@@ -1,8 +1,10 @@
 """Who may use the app, and what a browser may do with its pages.
 
 The address that the terminal prints has a token, which becomes a cookie that only this browser has: another
-person of the same machine, and a page elsewhere, are refused. A read-only app has no token and nothing can be
-started in it. Host and Origin are checked as Jupyter does, so that no page elsewhere reaches the app through
+person of the same machine, and a page elsewhere, are refused. A browser sends that cookie to every port of
+this machine, also to a server of another person: on Linux a connection of another user than this process's,
+root excepted, is refused whatever it sends. A read-only app has no token and nothing can be started in it.
+Host and Origin are checked as Jupyter does, so that no page elsewhere reaches the app through
 a name of its own (DNS rebinding). Every form has a token too.
 """
 
@@ -12,10 +14,15 @@ import hashlib
 import hmac
 import html
 import ipaddress
+import os
 import secrets
-from collections.abc import Awaitable, Callable
+import socket
+import struct
+from collections.abc import Awaitable, Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import urlencode, urlsplit
+from weakref import WeakKeyDictionary
 
 from aiohttp import web
 from multidict import MultiMapping
@@ -39,15 +46,24 @@ LEADING = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Sealegs
 <link rel="icon" href="data:,">
 <meta http-equiv="refresh" content="0; url={0}"><p><a href="{0}">Open Sealegs</a></p></html>
 """
+SOCKETS = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
+"""Linux's lists of sockets, with the user of each."""
+CLOSED = -1
+"""The user of a socket that its process has closed: the list gives root."""
+ESTABLISHED = 1
+STRANGER = "refused: this connection is of another user of this machine than the one who started the app."
 PRIVATE = "refused: open the address that `sealegs app` printed; it has a token that this browser lacks."
 
 
 class AccessControl:
     """The middleware before every page."""
 
-    def __init__(self, *, names: frozenset[str], read_only: bool) -> None:
+    def __init__(self, *, names: frozenset[str], read_only: bool, checks_user: bool) -> None:
         self._names = LOOPBACK | names
         self._read_only = read_only
+        self._checks_user = checks_user
+        self._strangers = WeakKeyDictionary[Any, bool]()
+        """By connection."""
         self.token = "" if read_only else secrets.token_urlsafe(24)
 
     @property
@@ -74,7 +90,9 @@ class AccessControl:
         return response
 
     def _problem(self, request: web.Request) -> str:
-        """Why a request is refused whoever sends it; empty where it is not."""
+        """Why a request is refused whatever cookie it has; empty where it is not."""
+        if self._checks_user and self._is_strangers(request):
+            return STRANGER
         host = request.headers.get("Host", "")
         if not self._is_ours(_name_of(f"//{host}")):
             return "refused: this server does not have that name (see `sealegs app --help`, --allow-host)."
@@ -89,6 +107,14 @@ class AccessControl:
         if _name_of(origin) in self._names - LOOPBACK:
             return ""
         return "refused: the request comes from another origin."
+
+    def _is_strangers(self, request: web.Request) -> bool:
+        connection = request.transport
+        if connection is None:
+            return True  # it is closed: see `is_strangers`
+        if connection not in self._strangers:
+            self._strangers[connection] = is_strangers(connection.get_extra_info("socket"))
+        return self._strangers[connection]
 
     def _is_ours(self, name: str) -> bool:
         """Whether a host is this server: by one of its names, or by an address where others are let in, which
@@ -133,6 +159,43 @@ class AccessControl:
         response.headers["Cross-Origin-Resource-Policy"] = "same-origin"
         response.headers["Server"] = "Sealegs"
         response.headers.setdefault("Cache-Control", "no-store")
+
+
+def is_strangers(connection: socket.socket) -> bool:
+    """Whether the other end of a connection is of another user of this machine, root excepted.
+
+    One that was closed at once has no user any more: nobody reads the reply, but anyone may have sent the
+    request. Where the system has no list, or that end is not in it, the token alone decides.
+    """
+    if not (lists := [path for path in SOCKETS if os.access(path, os.R_OK)]):
+        return False
+    try:
+        lines = [line for path in lists for line in path.read_text().splitlines()]
+        user = user_of(lines, connection.getpeername(), connection.getsockname())
+        if user is None:
+            return connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 1)[0] != ESTABLISHED
+    except OSError:
+        return True
+    return user not in (os.getuid(), 0)
+
+
+def user_of(lines: Iterable[str], end: tuple[Any, ...], other: tuple[Any, ...]) -> int | None:
+    """Whose the socket at `end` is that is connected with `other`; None where it is not listed."""
+    ends, others = _listed_as(end), _listed_as(other)
+    for line in lines:
+        _, here, there, _, _, _, _, user, _, inode, *_ = line.split()
+        if here in ends and there in others:
+            return int(user) if inode != "0" else CLOSED
+    return None
+
+
+def _listed_as(end: tuple[Any, ...]) -> set[str]:
+    """An address and a port as Linux lists them: in words of 32 bits, each in the machine's own order. An
+    address of IPv4 has two forms, since a socket of IPv6 may use it."""
+    packed = ipaddress.ip_address(end[0]).packed
+    forms = [packed, bytes(10) + b"\xff\xff" + packed] if len(packed) == 4 else [packed]
+    words = ["".join(f"{word:08X}" for (word,) in struct.iter_unpack("=I", form)) for form in forms]
+    return {f"{address}:{end[1]:04X}" for address in words}
 
 
 async def read_form(request: web.Request) -> MultiMapping[Any]:

@@ -68,7 +68,9 @@ class AppServer(Struct, frozen=True, kw_only=True):
 def application(server: AppServer) -> tuple[web.Application, str]:
     """The app, and the token of its address; empty where it is read-only."""
     names = frozenset(name.lower() for name in (server.host, *server.allow_hosts))
-    access = AccessControl(names=names, read_only=server.read_only)
+    # A proxy may be any user's.
+    checks_user = not (server.read_only or server.allow_hosts)
+    access = AccessControl(names=names, read_only=server.read_only, checks_user=checks_user)
     app = web.Application(
         middlewares=[access.middleware, with_problems, access.check_form],
         client_max_size=LARGEST_UPLOAD_BYTES,
