@@ -56,14 +56,28 @@ def score(
     )  # fmt: skip
 
 
-def store(path: Path, records: Iterable[Record], benchmark: str = "unknown") -> Run:
+def store(
+    path: Path,
+    records: Iterable[Record],
+    benchmark: str = "unknown",
+    *,
+    subjects: tuple[str, ...] = ("m",),
+    summary: Mapping[str, float] | None = None,
+) -> Run:
+    """A run of these records; with a summary, which has a share under each name."""
     spec = RunSpec(
-        format=FORMAT, benchmark=benchmark, options={}, seed=0, limit=None, provenance={}, subjects=("m",),
+        format=FORMAT, benchmark=benchmark, options={}, seed=0, limit=None, provenance={}, subjects=subjects,
         models={"model": {"name": "m", "spec": "openai:m", "identity": {}}},
         data={"source": "starter", "sha256": ["0"]},
     )  # fmt: skip
     with RunFolder.open(path, spec, fresh=True) as folder, folder.writing("records.jsonl") as file:
         file.writelines(msgspec.json.encode(each) + b"\n" for each in records)
+    if summary is not None:
+        shares = {
+            name: figure([], "", Interval(value, 0.0, 1.0, "", 4, 4), unit="share")
+            for name, value in summary.items()
+        }
+        (path / "summary.json").write_bytes(msgspec.json.encode(shares))
     return Run(path)
 
 

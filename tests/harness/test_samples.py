@@ -35,13 +35,27 @@ def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:
     assert samples.select(outcome=("right", "cut off")) == []
 
 
-def test_of_several_methods_the_best_one_is_right_or_wrong(tmp_path: Path) -> None:
-    values = [(1.0, 1.0), (0.0, 1.0), (0.0, 0.0), (1.0, None)]
+def test_of_several_methods_that_of_the_verdict_is_right_or_wrong(tmp_path: Path) -> None:
+    values = [(1.0, 1.0), (1.0, 0.0), (0.0, 0.0), (1.0, None)]
     records = [record(n, values={"accuracy@a": a, "accuracy@b": b}) for n, (a, b) in enumerate(values)]
-    samples = store(tmp_path / "run", records, "multiview").samples()
+    shares = {"both_ways/method=a": 0.0, "both_ways/method=b": 0.5, "both_ways": 0.25}
+    run = store(tmp_path / "run", records, "multiview", subjects=("a", "b"), summary=shares)
+    samples = run.samples()
+    assert "Highest of 2 methods: b" in run.verdict  # though a is right more often
     assert samples.decided_by == "b"
-    assert samples.select(outcome="right") == [0, 1]
-    assert samples.select(outcome="wrong") == [2]
+    assert samples.select(outcome="right") == [0]
+    assert samples.select(outcome="wrong") == [1, 2]
+
+
+def test_a_prompt_with_some_right_answers_is_right_in_part(tmp_path: Path) -> None:
+    shares = (1.0, 0.4, 0.0)
+    records = [
+        record(n, values={"mean_similarity": 0.5, "right_rate": share, "right_every_time": float(share == 1)})
+        for n, share in enumerate(shares)
+    ]
+    samples = store(tmp_path / "run", records, "mirae").samples()
+    assert samples.correct.tolist() == [1.0, 0.4, 0.0]
+    assert (samples.select(outcome="right"), samples.select(outcome="wrong")) == ([0], [1, 2])
 
 
 def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from sealegs.page.grid import Cell, Content, Grid, Overview, printed, show_line
+from sealegs.page.layout import MOST_MAIN, Layout
+from sealegs.page.metrics import Metric
 from sealegs.page.scale import Scale
+from sealegs.page.tables import all_figures
 from sealegs.types import Figure
 
 FIGURE = Figure(
@@ -53,3 +56,25 @@ def test_a_line_is_broken_between_words_and_a_path_stays_whole() -> None:
     lines = printed(lambda console: show_line(console, f"{'word ' * 30}{path}")).splitlines()
     assert [len(line) <= 120 for line in lines] == [True, True, False]
     assert lines[-1].strip() == path
+
+
+def test_figures_without_a_value_take_no_place_on_the_first_screen() -> None:
+    metrics = [Metric(f"m{n}", f"figure {n}", "share", "higher", main=True) for n in range(20)]
+    layout = Layout(metrics=tuple(metrics), question="?")
+    summary = {each.name: replace(FIGURE, value=None if n < 5 else 0.5) for n, each in enumerate(metrics)}
+    first = [f"figure {n}" for n in range(5, 5 + MOST_MAIN)]
+    assert layout.first_figures(summary) == first
+    other = {each.name: FIGURE for each in metrics}
+    assert layout.first_figures(summary, other) == [*first, "figure 1", "figure 2", "figure 3", "figure 4"]
+
+
+def test_what_does_not_apply_has_no_coverage_to_warn_of() -> None:
+    nothing = replace(FIGURE, value=None, n=0, coverage=0.0, method="none: nothing to count")
+    summary = {
+        "a": replace(nothing, statuses={"ok": 8, "error": 0}),
+        "b": replace(nothing, statuses={"error": 8}),
+    }
+    assert [cells[-1] for _, cells in all_figures(summary, ()).rows] == [
+        Cell("–", "soft"),
+        Cell("⚠ 0%", "warn"),
+    ]

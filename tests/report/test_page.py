@@ -542,4 +542,4 @@ def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:
     best = max(run.headlines.values(), key=lambda figure: figure.value or 0.0)
     correct = msgspec.json.decode(str(table.data))["correct"]
     assert sum(correct) == pytest.approx((best.value or 0.0) * best.n)
-    assert "which no method exceeds" in table.note
+    assert f"Right or wrong is the answer of {run.leading.scope['method']}, " in table.note

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
+from itertools import chain
 from typing import NamedTuple, TypeAlias
 
 from msgspec import Struct
@@ -14,7 +15,7 @@ from sealegs.page.metrics import Metric, declaration, part_words
 from sealegs.types import Figure, RunSpec, Summary, Unit
 
 MOST_MAIN = 10
-"""Figures beside the headline on the first screen of a report."""
+"""Figures beside the headline on the first screen of a report: the first that have a value."""
 
 
 class Column(NamedTuple):
@@ -90,8 +91,9 @@ class Layout(Struct, frozen=True, kw_only=True):
     remarks: Callable[[Summary], list[str]] | None = None
     """Sentences on the figures that follow the headline in the verdict."""
     correct: tuple[str, ...] | None = None
-    """Metrics that are 1 where a sample's answer is right and 0 where it is wrong: the first that a sample
-    has counts; `()` where no answer is right or wrong. Default: the headline, where it is a share."""
+    """Metrics that are 1 where a sample's answer is right, 0 where it is wrong, and between them where some
+    of several are right: the first that a sample has counts; `()` where no answer is right or wrong. Default:
+    the headline, where it is a share."""
     counted: tuple[str, str] = ("prompts", "questions")
     """The words for samples and for the groups they fall into."""
     counting: str = ""
@@ -124,6 +126,14 @@ class Layout(Struct, frozen=True, kw_only=True):
             for name in _fitting(column.metric, summary)
             if "/" in column.metric or "/" not in name
         ]
+
+    def first_figures(self, *summaries: Summary) -> list[str]:
+        """The titles of the first of them that have a value, in one of the summaries."""
+        known = (
+            [title for title, figure in self.main_figures(summary) if figure.value is not None][:MOST_MAIN]
+            for summary in summaries
+        )
+        return list(dict.fromkeys(chain.from_iterable(known)))
 
     def part(self, summary: Summary) -> str:
         """Which parts of the headline a run has, where it has not all of them: `noise only`."""

@@ -13,6 +13,8 @@ from sealegs.page.metrics import Metric, scope_name, title_of
 from sealegs.types import Figure, Summary
 
 Row: TypeAlias = tuple[str, list[Content]]
+ANSWERED = {"ok", "truncated"}
+"""How requests end that brought an answer."""
 MOST_FIGURES = 1000
 """Rows of the table of all figures; summary.json has every one."""
 
@@ -126,7 +128,10 @@ def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
     for each in figures[:MOST_FIGURES]:
         limits = interval(each, short=True) or each.method
         cells: list[Content] = [scope_words(each.scope), Cell(value(each), "strong"), limits, f"{each.n:,}"]
-        rows.append((title_of(metrics, each.metric), [*cells, coverage_cell(each.coverage)]))
+        # What does not apply has no coverage either, unless requests failed.
+        idle = each.n == 0 and {status for status, count in each.statuses.items() if count} <= ANSWERED
+        coverage = Cell("–", "soft") if idle else coverage_cell(each.coverage)
+        rows.append((title_of(metrics, each.metric), [*cells, coverage]))
     columns = ["of", "value", "95% interval", "samples", "coverage"]
     more = f" (the first {MOST_FIGURES:,} of {len(figures):,})" if len(figures) > MOST_FIGURES else ""
     return Grid(f"All figures{more}", "metric", columns, rows, left=2)

@@ -24,7 +24,7 @@ from sealegs.make.builder import Built
 from sealegs.page.examples import shortened
 from sealegs.page.format import chance, counts, interval_words, nouns, statuses, value
 from sealegs.page.grid import Content, DisplayedList, Grid, Overview, coverage_cell
-from sealegs.page.layout import MOST_MAIN, Layout, Note
+from sealegs.page.layout import Layout, Note
 from sealegs.page.scale import ReferenceMark, Scale, drawable, legend, sources
 from sealegs.page.tables import all_figures, arrange, runs_table
 from sealegs.page.tokenized import Tokenized
@@ -159,16 +159,13 @@ class RunDescription:
     @cached_property
     def main(self) -> Grid | None:
         """The figures beside the headline, a column for each run."""
-        main = {
-            name: dict(self.layout.main_figures(run.summary)[:MOST_MAIN]) for name, run in self.runs.items()
-        }
-        titles = dict.fromkeys(title for figures in main.values() for title in figures)
+        summaries = [run.summary for run in self.runs.values()]
+        main = [dict(self.layout.main_figures(summary)) for summary in summaries]
         rows: list[tuple[str, list[Content]]] = [
-            (title, [figures.get(title) for figures in main.values()])
-            for title in titles
-            if any(title in figures and figures[title].value is not None for figures in main.values())
+            (title, [figures.get(title) for figures in main])
+            for title in self.layout.first_figures(*summaries)
         ]
-        return Grid("Main figures", "figure", list(main), rows, left=1) if rows else None
+        return Grid("Main figures", "figure", list(self.runs), rows, left=1) if rows else None
 
     @property
     def meanings(self) -> list[tuple[str, str]]:

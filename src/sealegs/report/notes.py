@@ -11,7 +11,7 @@ from sealegs.harness.folder import Run, load_run
 from sealegs.harness.folder.spec import served_at
 from sealegs.harness.registry import benchmark_class, load_stored
 from sealegs.page.format import capitalised, nouns
-from sealegs.page.layout import MOST_MAIN, Note
+from sealegs.page.layout import Note
 from sealegs.text.answers import IN_REASONING, is_blank
 from sealegs.types import Generate, Record, Response, RunSpec
 
@@ -47,7 +47,8 @@ def notes_of(run: Run | str | Path) -> list[Note]:
 def deciding_notes(run: Run) -> list[Note]:
     """Warnings: which of the figures shown first have an interval that few groups decide."""
     layout = run.layout
-    figures = [(layout.headline_title, run.headline), *layout.main_figures(run.summary)]
+    main, shown = layout.main_figures(run.summary), layout.first_figures(run.summary)
+    figures = [(layout.headline_title, run.headline), *(each for each in main if each[0] in shown)]
     one, several = "differs from the rest and decides", "differ from the rest and decide"
     return [
         Note(
@@ -56,7 +57,7 @@ def deciding_notes(run: Run) -> list[Note]:
             f"Other {layout.groups} may give a figure outside of it.",
             warning=True,
         )
-        for title, figure in figures[: 1 + MOST_MAIN]
+        for title, figure in figures
         if figure.deciding
     ]
 

@@ -25,7 +25,7 @@ from sealegs.harness.registry import benchmark_class, benchmark_names
 from sealegs.page.format import counts, nouns, statuses
 from sealegs.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from sealegs.page.html import render as render_template
-from sealegs.page.layout import MOST_MAIN, Layout
+from sealegs.page.layout import Layout
 from sealegs.page.metrics import declaration, scope_name
 from sealegs.page.scale import ReferenceMark, Scale, drawable, legend, sources
 from sealegs.types import Figure
@@ -140,7 +140,7 @@ def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
     for benchmark in dict.fromkeys([*benchmark_names(), *(run.spec.benchmark for run in runs)]):
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
-            entries += _entries(run, shared_layout(members), name, own, alone=len(members) == 1)
+            entries += _entries(run, members, name, own)
     return Scorecard(
         model=models[0] if models else "",
         entries=entries,
@@ -153,11 +153,14 @@ def _tests_model(run: Run) -> bool:
     return benchmark_class(run.spec.benchmark).subjects.tag == "model"
 
 
-def _entries(run: Run, layout: Layout, name: str, own: Sequence[Run], *, alone: bool) -> list[CardEntry]:
-    """An entry for each subject of a run: the model, or each method."""
+def _entries(run: Run, members: Sequence[Run], name: str, own: Sequence[Run]) -> list[CardEntry]:
+    """An entry for each subject of a run among those of its benchmark: the model, or each method."""
+    layout, alone = shared_layout(members), len(members) == 1
+    shown = layout.first_figures(*(member.summary for member in members))
     facts = [
         CardLine(metric=scope_name(figure.metric, figure.scope), title=title, figure=figure)
-        for title, figure in layout.main_figures(run.summary)[:MOST_MAIN]
+        for title, figure in layout.main_figures(run.summary)
+        if title in shown
     ]
     entries = []
     figures = run.figures_of(layout.headline).values()

@@ -44,7 +44,7 @@ LAYOUT = Layout(
     },
     verdict="The texts of repeated answers have a similarity (SBERT cosine) of {}",
     remarks=lambda summary: [*_known_answers(summary), *_not_judged(summary)],
-    correct=("right_every_time",),
+    correct=("right_rate",),
     baseline=Column("chance_floor", "comparing answers to different questions"),
     pictures=(
         Curve(

@@ -116,7 +116,6 @@ class Miron(Benchmark[MironInputs, MironDetail]):
         },
         demo={"model": "embedded", "limit": 10},
         inspect={"confidence": "no"},
-        limit="examples of each language",
     )
     options: MironOptions
 

@@ -93,8 +93,11 @@ class Run(Displayed):
         path = self._result("records.jsonl").resolve()
         with _naming_remedy():
             self._check_size(path)
-            shown = (self._benchmark, self.layout) if known else (None, None)
-            return read_samples(path, self._record_type, *shown)
+            benchmark, layout = (self._benchmark, self.layout) if known else (None, None)
+            decided_by = ""
+            if known and self.subjects and run_file(self.path, "summary.json"):
+                decided_by = self.leading.scope.get(self.subject, "")
+            return read_samples(path, self._record_type, benchmark, layout, decided_by)
 
     @property
     def columns(self) -> Index:

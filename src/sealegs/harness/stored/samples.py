@@ -93,6 +93,7 @@ class Samples:
         kind: Any,
         benchmark: type[Benchmark] | None,
         layout: Layout | None,
+        decided_by: str,
     ) -> None:
         self.path = path
         self._state = state
@@ -101,6 +102,9 @@ class Samples:
         self._kind = kind
         self._benchmark = benchmark
         self._layout = layout
+        self.decided_by = decided_by
+        """The subject whose answers are right or wrong here: that of the run's verdict; empty where there is
+        only one."""
         self._found = lru_cache(MOST_SEARCHES)(self._search)
 
     def __len__(self) -> int:
@@ -173,35 +177,14 @@ class Samples:
 
     @cached_property
     def correct(self) -> NDArray[np.float64]:
-        """For each row 1 where the answer is right, 0 where it is wrong, NaN where it is neither. Of several
-        subjects it is the answer of the best one, which the verdict on the run describes."""
+        """For each row 1 where the answer is right, 0 where it is wrong, between them where some of several
+        are right, NaN where it is neither. Of several subjects it is the answer of `decided_by`."""
         correct = np.full(len(self), np.nan)
-        for metric in reversed(self._correct_metrics):
-            if name := self._best(metric):
-                values = self.index.values[name]
+        for metric in reversed(self._layout.correct_metrics if self._layout else ()):
+            values = self.index.values.get(f"{metric}@{self.decided_by}" if self.decided_by else metric)
+            if values is not None:
                 correct = np.where(np.isnan(values), correct, values)
         return correct
-
-    @property
-    def decided_by(self) -> str:
-        """The subject whose answers are right or wrong here; empty where there is only one."""
-        metric = next(iter(self._correct_metrics), "")
-        several = len([name for name in self.index.values if _metric_of(name) == metric]) > 1
-        return self._best(metric).partition("@")[2] if several else ""
-
-    def _best(self, metric: str) -> str:
-        """The values of a metric, or of the subject with the highest mean; empty where there are none."""
-        columns = {
-            name: values[~np.isnan(values)]
-            for name, values in self.index.values.items()
-            if _metric_of(name) == metric
-        }
-        means = {name: values.mean() for name, values in columns.items() if len(values)}
-        return max(means, key=means.__getitem__, default="")
-
-    @property
-    def _correct_metrics(self) -> Sequence[str]:
-        return self._layout.correct_metrics if self._layout else ()
 
     @cached_property
     def outcomes(self) -> dict[Outcome, NDArray[np.bool_]]:
@@ -326,11 +309,13 @@ class Samples:
             return convert(self.path, decode_line(self.path, line, row + 1), lines.type, line=row + 1)
 
 
-def read_samples(path: Path, kind: Any, benchmark: type[Benchmark] | None, layout: Layout | None) -> Samples:
+def read_samples(
+    path: Path, kind: Any, benchmark: type[Benchmark] | None, layout: Layout | None, decided_by: str
+) -> Samples:
     """The samples of a file of records, each of which must have a value of the run's headline."""
     state = state_of(path)
     index = record_index(path, state, layout.headline if layout else "")
-    return Samples(path, state, index, kind, benchmark, layout)
+    return Samples(path, state, index, kind, benchmark, layout, decided_by)
 
 
 def _opening(text: str) -> str:

@@ -112,7 +112,7 @@ def _data(run: Run, samples: Samples, shown: int) -> dict[str, Any]:
 def _note(samples: Samples, shown: int, *, all_detailed: bool = False) -> str:
     sentences = ["Select a row for details."]
     if samples.decided_by:
-        sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which no method exceeds.")
+        sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which the verdict is about.")
     if shown < len(samples):
         sentences.append(f"These are the first {shown:,} of {len(samples):,} samples.")
     if shown > MOST_VIEWS and not all_detailed:
