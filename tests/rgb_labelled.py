@@ -9,9 +9,10 @@ since, so that none of these is unseen; `natural`, replies as models give them i
 rule was changed; `real_7301`, replies of a small model to a set of seed 7301, questions drawn at random;
 `chat_style`, wordings after the manner of current chat models by a writer who had read no rule, each filled
 with three facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
-`chat_style.mirae.jsonl` the same for closed questions of MIRAE. All but the first were labelled by reading
-before the check was applied. Of the last the errors on wordings of odd numbers were read since, and of the
-others counted.
+`chat_style.mirae.jsonl` the same for closed questions of MIRAE; `asides.mirae.jsonl`, for MIRAE too, answers
+of yes or no in a sentence, and values with others beside them, by a writer who knew the rules. All but the
+first were labelled by reading before the check was applied. Of `chat_style` the errors on wordings of odd
+numbers were read since, and of the others counted.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from sealegs.page.differences import mutual_differences
 from sealegs.page.examples import cut_fairly
 from sealegs.page.format import as_json, as_markdown, csv_safe, escape_controls
 from sealegs.text import judge
+from sealegs.text.answer_check.restated import restated
 from sealegs.text.answer_search.normalization import plain, words
 from sealegs.text.answers import is_blank
 from sealegs.text.token_estimate import estimate_tokens
@@ -62,6 +63,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "lenient check": lenient_check,
     "words": lambda text: words(plain(text)),
     "expected answer": lambda text: given_words(text, (("no", "달", "206"),), "Who?"),
+    "restated question": lambda text: restated(text, "Is Paris a city of 1,000?"),
     "refusals": lambda text: [refuses(text, lang) for lang in ("en", "zh", "ko")],
     "blank": is_blank,
     "levenshtein": lambda text: lev_score(text, " Paris"),

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from sealegs.analysis.repeats import SHARES
 from sealegs.models.reasoning import split_reasoning
+from sealegs.text.answer_check.restated import restated
 from sealegs.text.answer_check.stated import stated_answer
 from sealegs.text.answer_search.mention import Answer
 from sealegs.text.answer_search.yes_no import polarity, yes_or_no
@@ -21,8 +22,9 @@ MIN_ANSWERS = 2
 def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
     """The words by which a text gives each part of the expected answer; None unless it gives all of them.
 
-    Where yes or no is expected, what the text says to the question decides. Where it says neither, the words
-    of the other alternatives count: most texts have a "no" somewhere.
+    Where yes or no is expected, what the text says to the question decides, by the word or by stating what
+    is asked. Where it says neither, the words of the other alternatives count: most texts have a "no"
+    somewhere.
     """
     visible, _, closed = split_reasoning(text)
     if not closed:
@@ -31,16 +33,22 @@ def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
     named = tuple(tuple(each for each in part if polarity(each) is None) or part for part in expected)
     for part, stated in zip(expected, stated_answer(visible, named, question), strict=True):
         sides = {side for alternative in part if (side := polarity(alternative)) is not None}
-        said = yes_or_no(visible) if len(sides) == 1 else None
+        said = _said(visible, question) if len(sides) == 1 else None
+        if said is not None and said not in sides:
+            return None
         if said is not None:
-            if said not in sides:
-                return None
             words.append("yes" if said else "no")
         elif stated is None or None not in map(polarity, part):
             return None
         else:
             words.append(stated)
     return words
+
+
+def _said(text: str, question: str) -> bool | None:
+    """Whether a text says yes or no: by the word, or by stating what the question asks."""
+    said = yes_or_no(text)
+    return restated(text, question) if said is None else said
 
 
 def right_answers(

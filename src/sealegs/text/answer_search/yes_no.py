@@ -15,23 +15,37 @@ from sealegs.text.answer_search.normalization import plain
 _END = r"(?=\s*(?:$|[,.!?;:)\n。，！；：、—–-]))"
 """A word by itself: punctuation or the end follows."""
 _SUBJECTS = "it|they|he|she|the|that|this|these|those|there|you|we|i|its|their|both"
+_SENTENCE_END = r"(?=\s*(?:$|[.!;:\n。！；：—–-]))"
+_THAT = r"(?:that|this|it)(?:'s| is) "
+_PRONOUN = r"(?:it|they|he|she|we|you|that|this|these|those|there)"
+_AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)"
+_THIS = r"(?:这|那|这个|这种|这一|该|此)?(?:说法|句话|观点)?是?"
 _GOES_ON = rf"(?=\s+(?:{_SUBJECTS}|because|since|as|not|but)\b)"
 YES = (
     r"(?:yes|yeah|yep)\b(?!\s+(?:and|or)\s+no\b|\s*/\s*no\b)",
     rf"(?:correct|true|right|indeed|certainly|absolutely|definitely|of course){_END}",
     rf"(?:네|예|응){_END}",
+    rf"{_THAT}(?:(?:absolutely |indeed )?(?:correct|true|right|so)|the case){_END}",
+    rf"{_PRONOUN} (?:(?:certainly|indeed|really) )?{_AUXILIARY}{_SENTENCE_END}",
     r"네(?=\s(?!가지|개|명|번|마리|살|시|권|장|대|곳|사람|배))",
-    r"(?:그렇습니다|그래요|그렇다|맞습니다|맞아요|맞다|물론입니다|물론이죠)",
+    r"(?:그렇습니다|그래요|그렇다|맞습니다|맞아요|맞다|물론입니다|물론이죠|사실입니다|사실이에요|옳습니다)",
     rf"(?:是的|对的|没错|正确|当然|的确|确实){_END}",
     rf"(?:是|对|会|能|可以|相同|相等|一样){_END}",
+    rf"{_THIS}(?:对的|正确的|真的|事实|没错){_END}",
+    rf"(?:是|确实|的确|正是)(?:如此|这样|这样的){_END}",
 )
 NO = (
     rf"(?:no|nope|nah){_END}",
     rf"no{_GOES_ON}",
     r"(?:false|incorrect|wrong|not (?:at all|really|quite|exactly)"
     rf"|(?:certainly|definitely|absolutely|of course) not){_END}",
-    r"(?:아니[요오다]|아뇨|아닙니다|아니에요|그렇지\s?않(?:습니다|아요|다)|틀렸습니다|틀립니다)",
-    rf"(?:不对|不能|不可以|并不|否|错误?|没有|不同|不等){_END}",
+    rf"{_THAT}(?:not (?:correct|true|right|so|the case)|incorrect|false|wrong|untrue){_END}",
+    rf"{_THAT}(?:a |an )?(?:(?:common|popular|widespread) )?(?:myth|misconception){_END}",
+    rf"{_PRONOUN} (?:{_AUXILIARY} not|cannot){_END}",
+    r"(?:아니[요오다]|아뇨|아닙니다|아니에요|그렇지\s?않(?:습니다|아요|다)|틀렸습니다|틀립니다"
+    r"|사실이\s?아[니닙]|(?:맞|옳)지\s?않)",
+    rf"(?:不对|不正确|不能|不可以|并不|否|错误?|没有|不同|不等){_END}",
+    rf"{_THIS}(?:不对的?|不正确的?|错误?的|错了?|假的|误解|误区){_END}",
     r"(?:不是|并不是|并非|不会|不相同|不相等|不一样)",
     rf"不{_END}",
 )

@@ -1,0 +1,129 @@
+"""Whether a reply answers a question of yes or no by stating what it asks, or that it is not so.
+
+"Whales are not fish" says no to "Is a whale a fish?", and "Bats lay eggs" yes to "Do bats lay eggs?". The
+first clause decides that has all words of the question, or nothing but words of it: for a yes all but the
+subject, which may be left out or a pronoun, for a no the predicate or half of them. "It is not" and "they do"
+decide, too. Clauses on what others believe, on conditions and on what is not known state nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+
+from sealegs.text.answer_check.clauses import Clause, clauses, ends_sentence
+from sealegs.text.answer_check.wording import ClassifiedReply, asks_yes_or_no, form, read
+from sealegs.text.answer_search.korean import HANGUL
+from sealegs.text.answer_search.mention import ends, plain_query, text_words
+from sealegs.text.answer_search.normalization import HAN
+
+_SENTENCE = re.compile(r"[^.!?;\n。！？；]+[.!?;\n。！？；]?")
+_ASKS_WHETHER_TRUE = re.compile(r"^is it (?:true|correct|right|the case) that ", re.IGNORECASE)
+_EITHER = re.compile(f"(?:([{HAN}])(?:不|没)\\1|是否)")
+"""会不会 and 是否, which ask."""
+_ASKING_VERB = re.compile(
+    f"(?<![{HANGUL}])([{HANGUL}]+?)(?:습니까|니까|나요|까요|을?(?= 수 있))(?![{HANGUL}])"
+)
+_VERB_ENDINGS = "습니다|니다|아요|어요|지만?|는다?|다|고|으며|며"
+_KOREAN_NOT = re.compile(f"(?<![{HANGUL}])(?:없|못하|못합|못해)[{HANGUL}]+")
+_SHORT = re.compile(
+    r"(?:(?:but|though|although) )?(?:it|they|he|she|we|you|that|this|these|those|there)"
+    r"(?: (?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should|not|cannot))+"
+)
+_PRONOUNS = frozenset(("it", "they", "he", "she", "this", "that", "these", "those"))
+_UNSTATED = re.compile("[LfFlAWqk]")
+"""What others believe, a condition, whether; what is asked, or not known."""
+_NEGATED = re.compile("[nY~]")
+_OTHER_CONTENT = re.compile("[wMO#zE]")
+_OF_ANOTHER = re.compile("[wMO#]x[xom]*Q")
+"""A word of the question that only belongs to another: "bigger than a fish"."""
+_ANOTHER_IS = re.compile("Q[wM]+B|B[^BQ]*$|QM")
+"""Another subject or predicate beside the question's words: "whale sharks are fish"."""
+_MYTHS = frozenset(("myth", "misconception", "fallacy"))
+
+
+def restated(text: str, question: str) -> bool | None:
+    """What a reply says to the question by stating it, or that it is not so; None where it does neither."""
+    asked = _asked_clause(plain_query(question))
+    asked_words, asked_letters = _content(asked)
+    if not asked_words or _NEGATED.search(asked_letters):
+        return None
+    reading = read(text_words(_same_verbs(_without_questions(text), asked)), asked, {})
+    rows = clauses(reading, asked)
+    copula = "B" in asked_letters
+    verdicts = (_stated(rows, number, reading, asked_words, copula=copula) for number in range(len(rows)))
+    return next((verdict for verdict in verdicts if verdict is not None), None)
+
+
+def _without_questions(text: str) -> str:
+    return _SENTENCE.sub(lambda match: " " if match[0][-1] in "?？" else match[0], ends(text))
+
+
+@lru_cache(maxsize=1024)
+def _asked_clause(question: str) -> str:
+    """The part of a question that asks for yes or no: "Are they equal" of "... Are they equal, and why?"."""
+    sentences = [part for part in re.split(r"(?<=[.!?。])\s*", question) if part]
+    parts = re.split("[,、:]", sentences[-1]) if sentences else []
+    asking = [part.strip(" ?") for part in parts if asks_yes_or_no(part)]
+    asked = _ASKS_WHETHER_TRUE.sub("", asking[-1] if asking else "")
+    return _EITHER.sub(r"\1", asked)
+
+
+@lru_cache(maxsize=1024)
+def _content(asked: str) -> tuple[list[str], str]:
+    """The words of a question that are in no class of function words, in their order, and its letters."""
+    listed = text_words(asked)
+    reading = read(listed, asked, {})
+    content = _repeated(reading, 0, len(reading.tokens))
+    return [word for word in content if not word.startswith("있")], read(listed, "", {}).letters
+
+
+def _repeated(reading: ClassifiedReply, start: int, end: int) -> list[str]:
+    """The forms of the question's words among some tokens."""
+    tokens = [token for token in reading.tokens[start:end] if token.letter == "Q"]
+    return [form(word.text) for token in tokens for word in reading.words[token.start : token.end]]
+
+
+def _stated(
+    rows: Sequence[Clause], number: int, reading: ClassifiedReply, asked: Sequence[str], *, copula: bool
+) -> bool | None:
+    """What one clause says to the question."""
+    letters, start = rows[number].letters, rows[number].start
+    tokens = reading.tokens[start : start + len(letters)]
+    texts = [word.text for token in tokens for word in reading.words[token.start : token.end]]
+    wrong = "e" in letters or not _MYTHS.isdisjoint(texts)
+    denied = bool(_NEGATED.search(letters)) != wrong
+    if _SHORT.fullmatch(" ".join(texts)):
+        return not denied if denied or ends_sentence(rows, number) else None
+    repeated = _repeated(reading, start, start + len(letters))
+    missing = Counter(asked) - Counter(repeated)
+    if texts[0] in _PRONOUNS:
+        missing.pop(asked[0], None)
+    bare = not _OTHER_CONTENT.search(letters)
+    korean = bool(re.match(f"[{HANGUL}]", asked[0]))
+    if _UNSTATED.search(letters) or _OF_ANOTHER.search(letters):
+        return None
+    if korean and not re.search("Q[x~n]*$", letters):
+        return None  # the predicate comes last
+    is_said = "B" in letters or any("是" in text for text in texts)
+    longer = re.search("Q(w+)m*$", letters)  # "fish eaters", but 鱼类 is one character longer than 鱼
+    longer = longer if longer and len(longer[1]) > bool(re.match(f"[{HAN}]", asked[0])) else None
+    if copula and not bare and (longer or not is_said or _ANOTHER_IS.search(letters)):
+        return None
+    names_predicate = bare and asked[-1] in repeated
+    if denied:
+        complete = not missing or names_predicate or (bare and 2 * missing.total() <= len(asked))
+    else:
+        complete = not missing or (names_predicate and (korean or set(missing) == {asked[0]}))
+    return not denied if complete else None
+
+
+def _same_verbs(text: str, asked: str) -> str:
+    """A Korean text with the verbs of the question in the form that they have there, and 없다 and 못하다 as
+    negations."""
+    text = _KOREAN_NOT.sub("않아", text)
+    for match in _ASKING_VERB.finditer(asked):
+        text = re.sub(f"(?<![{HANGUL}])(?:{match[1]})(?:{_VERB_ENDINGS})(?![{HANGUL}])", match[0], text)
+    return text
