@@ -13,6 +13,9 @@ from sealegs.text.answer_check.clauses import HALF_QUESTION, ends_sentence
 _OF_ANOTHER_MATTER = re.compile("[lvAfVO]|(?<!d)#.*M|M.*#")
 """What documents say that is no answer: something "only", or of another year than the question's."""
 
+_LEADING = re.compile("[bgrxm]*(?:d#?[xmjc]*)?[QHxmj]*")
+"""A clause that only leads to the next one, in the question's words."""
+
 
 class Answering:
     """The clauses of a reply with the tiers by which they decline, and which of them answer."""
@@ -20,6 +23,15 @@ class Answering:
     def __init__(self, remarks: Remarks, tiers: Sequence[str]) -> None:
         self.remarks, self.tiers = remarks, tiers
         self.clauses, self.letters = remarks.clauses, remarks.letters
+        self.repeats = [self._repeated(number) for number in range(len(self.clauses))]
+
+    def _repeated(self, number: int) -> float:
+        """The share of the question's words in a clause, with those that lead to it: "In Leeds, Ada won"."""
+        first = number
+        while first and not ends_sentence(self.clauses, first - 1) and _LEADING.fullmatch(self.letters[first - 1]):
+            first -= 1
+        statement = self.clauses[first : number + 1]
+        return len(frozenset().union(*(clause.asked for clause in statement))) / self.remarks.asked_words
 
     def answers(self, number: int, first: int) -> bool:
         """Whether a clause clearly gives some answer, in a reply that declines from the clause `first` on."""
@@ -49,7 +61,7 @@ class Answering:
             return True
         if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
             return True
-        whole = self.clauses[number].repeats >= WHOLE_QUESTION
+        whole = self.repeats[number] >= WHOLE_QUESTION
         told = "d" not in letters or (number > first and not _OF_ANOTHER_MATTER.search(letters))
         value = "[GKM#]|B[xm]*w+$" if self.remarks.han else "[GKM#]"
         return whole and told and bool(re.search(value, letters))
@@ -92,7 +104,7 @@ class Answering:
 
     def may_answer(self, number: int) -> bool:
         """Whether a clause gives some answer, in a reply that declines only what may be a detail."""
-        letters, repeats = self.letters[number], self.clauses[number].repeats
+        letters, repeats = self.letters[number], self.repeats[number]
         if self._is_taken(number):
             return False
         if self.concludes(number):

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sealegs.benchmarks.rgb.check.rules import find
 from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
 from sealegs.text.answer_check.denials import denies_somebody
-from sealegs.text.answer_check.wording import asks_yes_or_no, value_letters
+from sealegs.text.answer_check.wording import asked_forms, asks_yes_or_no, value_letters
 
 WHOLE_QUESTION = 0.7
 """The share of the question's words that a clause repeats from which it answers."""
@@ -32,6 +32,7 @@ class Remarks:
         self.clauses, self.errors, self.han = listed, errors, han
         self.letters = [clause.letters for clause in listed]
         self.yes_or_no, values = asks_yes_or_no(query), value_letters(query, han=han)
+        self.asked_words = max(1, len(asked_forms(query)))
         if errors:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
