@@ -10,9 +10,14 @@ from sealegs.benchmarks.rgb.check.remarks import WHOLE_QUESTION, Remarks
 from sealegs.benchmarks.rgb.check.rules import find
 from sealegs.text.answer_check.clauses import HALF_QUESTION, ends_sentence
 
+STATED = 0.4
+"""The share of the question's words in a statement."""
 _OF_ANOTHER_MATTER = re.compile("[lvAfVO]|(?<!d)#.*M|M.*#")
 """What documents say that is no answer: something "only", or of another year than the question's."""
 
+_LINKED = re.compile("[bgxmr]*(?:[QHJ][QHJxmj]*|j)B[xm]*[GKM#]")
+_LINKED_IN_HAN = re.compile("[bgxmr]*(?:[QHJ][QHJxmj]*|j)B[xm]*(?:[GKM#]|w{2})")
+"""What was asked for is something: "the winner was Ada Lock"."""
 _LEADING = re.compile("[bgrxm]*(?:d#?[xmjc]*)?[QHxmj]*")
 """A clause that only leads to the next one, in the question's words."""
 
@@ -27,11 +32,18 @@ class Answering:
 
     def _repeated(self, number: int) -> float:
         """The share of the question's words in a clause, with those that lead to it: "In Leeds, Ada won"."""
-        first = number
-        while first and not ends_sentence(self.clauses, first - 1) and _LEADING.fullmatch(self.letters[first - 1]):
-            first -= 1
-        statement = self.clauses[first : number + 1]
+        statement = self.clauses[self._first(number) : number + 1]
         return len(frozenset().union(*(clause.asked for clause in statement))) / self.remarks.asked_words
+
+    def _first(self, number: int) -> int:
+        """The first of the clauses that lead to one."""
+        while (
+            number
+            and not ends_sentence(self.clauses, number - 1)
+            and _LEADING.fullmatch(self.letters[number - 1])
+        ):
+            number -= 1
+        return number
 
     def answers(self, number: int, first: int) -> bool:
         """Whether a clause clearly gives some answer, in a reply that declines from the clause `first` on."""
@@ -65,6 +77,22 @@ class Answering:
         told = "d" not in letters or (number > first and not _OF_ANOTHER_MATTER.search(letters))
         value = "[GKM#]|B[xm]*w+$" if self.remarks.han else "[GKM#]"
         return whole and told and bool(re.search(value, letters))
+
+    def states(self, number: int) -> bool:
+        """Whether a clause states a value in the question's words, or of what it asks for."""
+        letters = self.letters[number]
+        if self._is_taken(number) or re.search("[nAfVNW]", letters) or not self.remarks.has_value(number):
+            return False
+        linked = _LINKED_IN_HAN if self.remarks.han else _LINKED
+        return self.repeats[number] >= STATED or bool(linked.match(letters)) or self._is_opposed(number)
+
+    def _is_opposed(self, number: int) -> bool:
+        """Whether a clause is what a reply says against a remark: "It isn't said why, but York won"."""
+        first = self._first(number)
+        contrast = self.letters[first][0] == "b" and any(self.tiers[:first])
+        conceded = first and self.tiers[first - 1] and self.letters[first - 1][0] == "g"
+        told = "".join(self.letters[first : number + 1])
+        return bool(contrast or conceded) and not re.search("[ckZE]", told)
 
     def concludes(self, number: int) -> bool:
         """Whether a clause is the answer that a reply concludes with: "So the answer is: Rome"."""

@@ -110,7 +110,9 @@ class _ReplyClauses:
             if re.search("[JHQ]", self.letters[n]) or not re.search("[wOM]", self.letters[n])
         ]
         if plainly:
-            return [] if any(self.answering.answers(n, about_question[0]) for n in numbers) else plainly
+            answers = any(self.answering.answers(n, about_question[0]) for n in numbers)
+            beside = any(map(self.answering.states, numbers)) and not any(map(self._names_the_question, plainly))
+            return [] if answers or beside else plainly
         remarks = [n for n in numbers if self.tiers[n]]
         if any(self.answering.may_answer(n) or self.answering.answers(n, remarks[0]) for n in numbers):
             return []
@@ -142,6 +144,17 @@ class _ReplyClauses:
         between = ".".join(self.letters[refusing + 1 : number + 1])
         opposed = re.search(r"(?:^|\.)b", between) and "u" not in between
         return bool(opposed) and self.answering.answers(number, refusing)
+
+    def _names_the_question(self, number: int) -> bool:
+        """Whether the sentence of a clause that declines names what was asked, besides where it answers: "The
+        CEO, however, is not named"."""
+        sentence, elided = self.clauses[number].sentence, self.letters[number][0] in "nB"
+        around = [
+            letters
+            for n, letters in enumerate(self.letters)
+            if self.clauses[n].sentence == sentence and (elided or not self.answering.states(n))
+        ]
+        return bool(re.search("[JHQWqa]", "".join(around)))
 
     def _is_about_some(self, remarks: Sequence[int]) -> bool:
         """Whether remarks are all about some documents only."""
