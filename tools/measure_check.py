@@ -19,9 +19,9 @@ HEAD = """# How often RGB's lenient check is right
 <!-- Written by `python tools/measure_check.py --write`. -->
 
 Precision and recall of the check that [rgb](../rgb.md#deciding-on-one-answer) describes, on replies that
-were labelled without it, with 95 % intervals by Wilson. Only by the first set no rule was changed: the
-errors on all others, of the last on one half, were read, and rules changed after, so that their tables
-are no estimate for new replies."""
+were labelled without it, with 95 % intervals by Wilson. Only by the first set and the last no rule
+was changed: the errors on all others, of the one before the last on one half, were read, and rules changed
+after, so that their tables are no estimate for new replies."""
 NATURAL = """Replies as models give them in such a task, and not made to break rules, by a writer who had
 read none of the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give
 both parts of an answer apart, or round it."""
@@ -72,6 +72,10 @@ REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions dr
 to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
 were read, 10 of 25 rejections in English were false, and the only report, in Chinese; before those on all
 were, 8 of 23, and 6 of 68 right answers."""
+HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
+wording with the right value and with a wrong one, and titles with a word of declining; by a writer
+who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
+Before: rejection .720 and .900, .658 and 1; right answers 1 and .975, .960 and .960."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -82,6 +86,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "negated": ("Replies of a real model with negations", NEGATED),
     "real_7301": ("Replies of a real model to a fresh set", REAL_7301),
     "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
+    "hedged": ("Declines and hedged answers", HEDGED),
 }
 DOCUMENTS = """## Documents in place of replies
 

@@ -12,11 +12,11 @@ from sealegs.text.answer_check.clauses import HALF_QUESTION, ends_sentence
 
 STATED = 0.4
 """The share of the question's words in a statement."""
-_OF_ANOTHER_MATTER = re.compile("[lvAfVO]|(?<!d)#.*M|M.*#")
+_OF_ANOTHER_MATTER = re.compile("[lvAfVO]|(?<!d)#.*[GM]|[GM].*#")
 """What documents say that is no answer: something "only", or of another year than the question's."""
 
-_LINKED = re.compile("[bgxmr]*(?:[QHJ][QHJxmj]*|j)B[xm]*[GKM#]")
-_LINKED_IN_HAN = re.compile("[bgxmr]*(?:[QHJ][QHJxmj]*|j)B[xm]*(?:[GKM#]|w{2})")
+_LINKED = re.compile("[bgxmr]*(?:[QH][QHxmjE]*|j)B[xm]*[GKM#]")
+_LINKED_IN_HAN = re.compile("[bgxmr]*(?:[QH][QHxmjE]*|j)B[xm]*(?:[GKM#]|w{2})")
 """What was asked for is something: "the winner was Ada Lock"."""
 _LEADING = re.compile("[bgrxm]*(?:d#?[xmjc]*)?[QHxmj]*")
 """A clause that only leads to the next one, in the question's words."""
@@ -81,7 +81,10 @@ class Answering:
     def states(self, number: int) -> bool:
         """Whether a clause states a value in the question's words, or of what it asks for."""
         letters = self.letters[number]
-        if self._is_taken(number) or re.search("[nAfVNW]", letters) or not self.remarks.has_value(number):
+        if self._is_taken(number) or re.search("[nNWJq]", letters) or not self.remarks.has_value(number):
+            return False
+        named = re.search("[GKM#]|w{2}" if self.remarks.han else "[GKM#]", letters)
+        if not named or _OF_ANOTHER_MATTER.search(letters):
             return False
         linked = _LINKED_IN_HAN if self.remarks.han else _LINKED
         return self.repeats[number] >= STATED or bool(linked.match(letters)) or self._is_opposed(number)
@@ -135,7 +138,7 @@ class Answering:
         letters, repeats = self.letters[number], self.repeats[number]
         if self._is_taken(number):
             return False
-        if self.concludes(number):
+        if self.concludes(number) or self.states(number):
             return True
         apart = ends_sentence(self.clauses, 0) or bool(find("about_other_documents", self.letters[1]))
         alone = "m?w[wQmxB]{0,8}" if self.remarks.han and apart else "w{1,6}"

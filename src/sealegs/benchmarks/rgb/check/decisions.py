@@ -58,7 +58,7 @@ class _ReplyClauses:
         self.answering = Answering(self.remarks, self.tiers)
 
     def decide(self, *, mentioned: bool) -> Decisions:
-        about_question = [n for n, tier in enumerate(self.tiers) if tier and not self.remarks.is_detail(n)]
+        about_question = [n for n, tier in enumerate(self.tiers) if tier and not self._is_beside(n)]
         answers = [n for n, letters in enumerate(self.letters) if "G" in letters]
         given = [n for n in answers if n not in self.denied and not denial(self.clauses, n)]
         denied = next(
@@ -110,9 +110,7 @@ class _ReplyClauses:
             if re.search("[JHQ]", self.letters[n]) or not re.search("[wOM]", self.letters[n])
         ]
         if plainly:
-            answers = any(self.answering.answers(n, about_question[0]) for n in numbers)
-            beside = any(map(self.answering.states, numbers)) and not any(map(self._names_the_question, plainly))
-            return [] if answers or beside else plainly
+            return [] if any(self.answering.answers(n, about_question[0]) for n in numbers) else plainly
         remarks = [n for n in numbers if self.tiers[n]]
         if any(self.answering.may_answer(n) or self.answering.answers(n, remarks[0]) for n in numbers):
             return []
@@ -145,6 +143,13 @@ class _ReplyClauses:
         opposed = re.search(r"(?:^|\.)b", between) and "u" not in between
         return bool(opposed) and self.answering.answers(number, refusing)
 
+    def _is_beside(self, number: int) -> bool:
+        """Whether a clause declines something else than what was asked, or names none of it beside a value."""
+        if self.remarks.is_detail(number):
+            return True
+        states = self.tiers[number] != "refuses" and any(map(self.answering.states, range(len(self.letters))))
+        return states and not self._names_the_question(number)
+
     def _names_the_question(self, number: int) -> bool:
         """Whether the sentence of a clause that declines names what was asked, besides where it answers: "The
         CEO, however, is not named"."""
@@ -154,7 +159,7 @@ class _ReplyClauses:
             for n, letters in enumerate(self.letters)
             if self.clauses[n].sentence == sentence and (elided or not self.answering.states(n))
         ]
-        return bool(re.search("[JHQWqa]", "".join(around)))
+        return bool(re.search("[JHQqa]|W(?!j)", "".join(around)))
 
     def _is_about_some(self, remarks: Sequence[int]) -> bool:
         """Whether remarks are all about some documents only."""
