@@ -144,7 +144,7 @@ class _ReplyClauses:
         return bool(opposed) and self.answering.answers(number, refusing)
 
     def _is_beside(self, number: int) -> bool:
-        """Whether a clause declines something else than what was asked, or names none of it beside a value."""
+        """Whether it declines something else than what was asked, or names none of it beside a value."""
         if self.remarks.is_detail(number):
             return True
         states = self.tiers[number] != "refuses" and any(map(self.answering.states, range(len(self.letters))))
