@@ -1,4 +1,4 @@
-// The table of samples on a run's page: filtered, sorted, a page at a time, with the details of one beside it.
+// The table of samples on a run's page: filtered, sorted, a page at a time, with the details of one below its row.
 // Ids, tags and texts come from data files and models: they are written with textContent. Details are plain
 // texts, or were drawn and escaped when the page was written, or by the app, which gives them one by one.
 "use strict";
@@ -7,8 +7,7 @@
   const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
   const TEXTS = ["question", "setting", "expected", "answer"];
   const PART = { headers: { Accept: "text/x-part" } }; // asks the app for the details alone, not for a page
-  const wide = matchMedia("(min-width: 60rem)"); // details are beside the table, otherwise below their row
-  const PAGE = wide.matches ? 25 : 10; // rows shown at a time: on a phone each is a card
+  const PAGE = matchMedia("(min-width: 60rem)").matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
   const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
   const data = served ? await part() : JSON.parse(document.getElementById("samples-data").textContent);
@@ -167,7 +166,6 @@
     if (typeof view === "string") detail.innerHTML = view; // escaped by the template that wrote it
     else if (data.source) load(row);
     else detail.append(plain(row, view || TEXTS.map((name, number) => [name, texts[row][number] || "–"])));
-    detail.scrollTop = 0;
   }
 
   function plain(row, parts) {
@@ -216,6 +214,8 @@
 
   const lines = new Map(); // the rows of the table that are shown, by the numbers of their samples
   function select(row) {
+    const chosen = lines.get(row);
+    const top = chosen?.getBoundingClientRect().top;
     document.getElementById("sample-detail-row")?.remove();
     detail.remove();
     state.selected = row;
@@ -226,11 +226,9 @@
     remember();
     if (row === null) return;
     fill(row);
-    if (wide.matches) split.append(detail);
-    else {
-      const cell = make("td", { colspan: columns().length + 1 }, detail);
-      lines.get(row).after(make("tr", { id: "sample-detail-row" }, cell));
-    }
+    const cell = make("td", { colspan: columns().length + 1 }, detail);
+    chosen.after(make("tr", { id: "sample-detail-row" }, cell));
+    scrollBy(0, chosen.getBoundingClientRect().top - top); // the row stays where it is when details above it go
   }
 
   function step(event, row) {
@@ -280,7 +278,7 @@
     head.replaceChildren(result_head, ...columns().map(headCell));
     lines.clear();
     body.replaceChildren(...page.map(sampleRow));
-    select(lines.has(state.selected) ? state.selected : wide.matches && page.length ? page[0] : null);
+    select(lines.has(state.selected) ? state.selected : null);
     const count = (number) => number.toLocaleString("en");
     status.textContent = page.length
       ? `Showing ${count(first + 1)}–${count(first + page.length)} of ${count(rows.length)}`
@@ -351,12 +349,10 @@
     ...chosen.map(tagFilter), make("label", {}, "search", search),
     make("label", { class: "tick" }, every, "all columns"));
 
-  const table = make("table", {}, make("thead", {}, head), body);
+  const table = make("table", { class: "samples" }, make("thead", {}, head), body);
   const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All samples" }, table);
-  const split = make("div", { class: "split" }, box);
   document.getElementById("samples-table").replaceChildren(
-    filters, status, split, make("div", { class: "pages" }, back, next));
-  wide.addEventListener("change", draw);
+    filters, status, box, make("div", { class: "pages" }, back, next));
   if (data.note) document.getElementById("samples-note").textContent = data.note;
   await find();
   show(asked);
@@ -372,6 +368,7 @@
     state.page = Math.floor(rows.indexOf(row) / PAGE);
     state.selected = row;
     draw();
+    lines.get(row).scrollIntoView();
   }
 
   // Marks and steps in the app: J and K go to the next and the previous sample, R and W press a button.

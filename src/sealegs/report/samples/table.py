@@ -16,7 +16,7 @@ from markupsafe import Markup
 from sealegs.harness.folder import Run
 from sealegs.harness.stored.samples import SampleOpening, Samples
 from sealegs.page.examples import cut_fairly, shortened
-from sealegs.page.format import decimals, escape_controls, tag_name, tag_value
+from sealegs.page.format import decimals, escape_controls, number, tag_name, tag_value
 from sealegs.page.grid import Content, Grid
 from sealegs.page.metrics import declaration
 from sealegs.page.tables import in_order
@@ -40,6 +40,7 @@ FIRST = 20
 """Rows of a report that are there without the script, and of the app before any other is looked at."""
 ID = 80
 """Characters of an id or a tag."""
+SIGNS = {1.0: "✓", 0.0: "✗"}
 DIGITS = 5
 """Significant digits of a value that is not a whole number."""
 
@@ -110,7 +111,7 @@ def _data(run: Run, samples: Samples, shown: int) -> dict[str, Any]:
 
 
 def _note(samples: Samples, shown: int, *, all_detailed: bool = False) -> str:
-    sentences = ["Select a row for details."]
+    sentences = ["Select a row for details.", *_signs(samples)]
     if samples.decided_by:
         sentences.append(f"Right or wrong is the answer of {samples.decided_by}, which the verdict is about.")
     if shown < len(samples):
@@ -121,6 +122,19 @@ def _note(samples: Samples, shown: int, *, all_detailed: bool = False) -> str:
         others = "the others as plain texts; `sealegs app` draws all"
         sentences.append(f"{MOST_DRAWN} are shown with marks and figures, {others}.")
     return " ".join(sentences)
+
+
+def _signs(samples: Samples) -> list[str]:
+    """What the marks of the column of results mean; nothing where no answer is right or wrong."""
+    correct, errors = samples.correct, samples.outcomes["error"]
+    signs = {
+        "✓ right, ✗ wrong": ~np.isnan(correct),
+        "a percentage: right in part, as some of its answers are": (correct > 0) & (correct < 1),
+        "– neither, as nothing is expected or there is no answer": np.isnan(correct) & ~errors,
+        "! failed": errors,
+    }
+    words = [sign for sign, rows in signs.items() if rows.any()]
+    return [f"{'; '.join(words)}."] if not np.isnan(correct).all() else []
 
 
 def _embedded(data: Any) -> Markup:
@@ -194,9 +208,8 @@ def _short(text: str) -> str:
 
 def _first(samples: Samples, texts: Sequence[Sequence[str]]) -> Grid:
     """The first samples, for readers without scripts."""
-    signs = {1.0: "✓", 0.0: "✗"}
     rows: list[tuple[str, list[Content]]] = [
-        (sample, [signs.get(correct, "–"), *row])
+        (sample, ["–" if correct != correct else SIGNS.get(correct) or number(correct, "share"), *row])
         for sample, correct, row in zip(samples.index.ids, samples.correct.tolist(), texts, strict=False)
     ]
     return Grid("The first samples", "sample", ["result", *SampleOpening._fields], rows, left=6)
