@@ -10,10 +10,11 @@ rule was changed; `real_7301`, replies of a small model to a set of seed 7301, q
 `chat_style`, wordings after the manner of current chat models by a writer who had read no rule, each filled
 with three facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
 `chat_style.mirae.jsonl` the same for closed questions of MIRAE; `asides.mirae.jsonl`, for MIRAE too, answers
-of yes or no in a sentence, and values with others beside them, by a writer who knew the rules; `hedged`,
-declines, and values given with a hedge, by another such writer, whose errors were counted and not read. All
-but the first were labelled by reading before the check was applied. Of `chat_style` the errors on wordings of
-odd numbers were read since, and of the others counted.
+of yes or no in a sentence, and values with others beside them, by a writer who knew the rules (the errors on
+those called `second` were counted and not read); `hedged`, declines, and values given with a hedge, by
+another such writer, whose errors were counted and not read. All but the first were labelled by reading
+before the check was applied. Of `chat_style` the errors on wordings of odd numbers were read since, and of
+the others counted.
 """
 
 from __future__ import annotations

@@ -63,6 +63,7 @@ FUNCTIONS: dict[str, Callable[[str], Any]] = {
     "lenient check": lenient_check,
     "words": lambda text: words(plain(text)),
     "expected answer": lambda text: given_words(text, (("no", "달", "206"),), "Who?"),
+    "asides": lambda text: given_words(text, (("Paris", "not"),), "Which city?"),
     "restated question": lambda text: restated(text, "Is Paris a city of 1,000?"),
     "refusals": lambda text: [refuses(text, lang) for lang in ("en", "zh", "ko")],
     "blank": is_blank,

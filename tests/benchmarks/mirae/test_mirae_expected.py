@@ -15,7 +15,9 @@ from sealegs.benchmarks.mirae.data import LANGUAGES, QuestionAtLevels, make_samp
 from sealegs.benchmarks.mirae.expected import given_words
 from sealegs.benchmarks.mirae.make.texts import bank_text, question_ids
 from sealegs.errors import DataError
+from sealegs.files.jsonfile import read_json_lines
 from sealegs.harness.scoring import complete
+from sealegs.text.answer_search.mention import parts
 from sealegs.types import Answered, Embed, Request, Response, Score, Summary
 
 CLOSED = (*range(1, 11), 12, 18)
@@ -49,6 +51,25 @@ def test_replies_in_the_wording_of_models_are_read_right() -> None:
             wrong.append(row)
     assert len(rows) == 76
     assert wrong == []
+
+
+class Labelled(msgspec.Struct):
+    lang: str
+    question: str
+    expected: list[str | list[str]]
+    reply: str
+    right: bool
+
+
+@pytest.mark.parametrize("lang", LANGUAGES)
+def test_sentences_and_asides_are_read_as_labelled(lang: str) -> None:
+    path = Path(__file__).parents[2] / "labelled" / "asides.mirae.jsonl"
+    rows = [row for row in read_json_lines(path, Labelled) if row.lang == lang]
+    said = [given_words(row.reply, parts(row.expected), row.question) is not None for row in rows]
+    for right in (True, False):
+        verdicts = [each is right for row, each in zip(rows, said, strict=True) if row.right is right]
+        assert len(verdicts) >= 55
+        assert sum(verdicts) >= 0.9 * len(verdicts)
 
 
 def test_the_starter_set_has_an_answer_to_every_closed_question() -> None:

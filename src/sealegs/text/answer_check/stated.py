@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sealegs.text.answer_check.asides import given_beside
 from sealegs.text.answer_check.clauses import Clause, clauses
 from sealegs.text.answer_check.denials import another_answer, denial
 from sealegs.text.answer_check.reply import NamedAnswer, answer_spans, read_reply, reply_words
@@ -23,6 +24,9 @@ def stated_answer(text: str, answer: Answer, query: str = "") -> list[str | None
     stating = [n for n in range(len(rows)) if not denial(rows, n)]
     if another_answer(rows, [n for n in stating if "G" in rows[n].letters], han=reading.han):
         return [None] * len(parts)
+    if len(parts) == 1:
+        beside = given_beside(rows, reading, query)
+        stating = [n for n in stating if n not in beside]
     places = {place for n in stating for place in _words_of(rows[n], reading)}
     words: list[str | None] = []
     for part, match in zip(parts, matches, strict=True):
