@@ -138,6 +138,10 @@ def test_a_mean_with_a_part_of_few_questions_has_no_verdict(tmp_path: Path) -> N
             "Words: A none, B 0123456789abcdef",
         ),
         ({"lang": "ko"}, "they have no sample in common"),
+        (
+            {"embedder": f"e?base_url={'x' * 60}", "options": {"temperature": 0.5}},
+            "differently: Embedder: A openai:embed, B openai:e; Temperature: A 0.7, B 0.5. Compare",
+        ),
     ],
 )
 def test_runs_that_were_asked_different_things_are_refused(

@@ -300,6 +300,7 @@ def test_what_was_looked_at_is_what_is_started(app: Serving, runs: Path) -> None
     assert '"limit":5' in sealed["reviewed"]
     changed = sealed | {"reviewed": sealed["reviewed"].replace('"limit":5', '"limit":500')}
     assert app.visitor.post("/new-run/start", changed).status == 422
+    assert app.visitor.post("/new-run/start", sealed | {"seal": "é"}).status == 422
     assert app.visitor.post("/new-run/test", changed).status == 422
     assert started(runs) == []
 

@@ -19,6 +19,7 @@ from sealegs.api.launch import started
 from sealegs.api.listing import suggestions_date
 from sealegs.app.progress import WatchedProcess, watched
 from sealegs.files import lock
+from sealegs.harness.registry import benchmark_title
 from serving import Serving, address, serving
 from suites import until
 
@@ -218,13 +219,23 @@ def events(app: Serving, name: str) -> list[dict[str, Any]]:
     return [json.loads(part.removeprefix("data: ")) for part in reply.text.split("\n\n") if part]
 
 
-def test_what_failed_can_be_dismissed(app: Serving, tmp_path: Path) -> None:
+def test_a_start_that_reaches_no_server_leaves_its_reason_until_it_is_dismissed(
+    app: Serving, tmp_path: Path
+) -> None:
     name = begun(app, FORM | {"address": "http://127.0.0.1:9/v1"})
     assert events(app, name)[-1]["state"] == "Failed"
+    assert sorted(path.name for path in (tmp_path / "runs" / name).iterdir()) == ["log", "started.json"]
+    assert sl.list_runs(tmp_path / "runs") == []
     page = app.visitor.get(address("/run", run=name)).text
-    assert "Dismiss" in page
+    assert f"<h1>{benchmark_title('rgb')}: openai:m</h1>" in page
+    assert "samples answered" not in page
+    for shown in (page, app.visitor.get("/").text):
+        assert "Is the server running at http://127.0.0.1:9/v1?" in shown
+        assert [words for words in ("Resume", "Dismiss") if f">{words}</button>" not in shown] == []
+    assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 303
+    assert events(app, name)[-1]["state"] == "Failed"
     assert app.visitor.post("/run/dismiss", app.form("/new-run") | {"run": name}).headers["location"] == "/"
-    assert started(tmp_path / "runs") == []
+    assert list((tmp_path / "runs").iterdir()) == []
     assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 422
 
 

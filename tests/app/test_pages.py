@@ -19,6 +19,7 @@ from readers import RANKS
 from runs import run_small
 from sealegs.api.explained import explained
 from sealegs.app.routes import PAGES
+from sealegs.harness.registry import benchmark_title
 from sealegs.page.format import escape_controls
 from sealegs.report.samples.flips import compare_sample
 from serving import Serving, address, serving
@@ -115,6 +116,27 @@ def test_a_fault_is_a_page_without_its_details(
     assert "KeyError: 'source'" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "words"),
+    [
+        ("/runs", 404, "There is no such page."),
+        ("/static/absent.js", 404, "There is no such page."),
+        ("/new-run/review", 405, "This address takes what a form sends"),
+        ("/?benchmark=zz", 200, "No run here is of “zz”. Show all"),
+        ("/run?run=absent", 422, "absent: there is no such folder."),
+        ("/run?run=one&sample=zz", 422, "this run has no sample 'zz'."),
+        ("/scorecard?of=zz", 422, "no finished run here is 'zz'."),
+        ("/scorecard?model=zz", 422, "no finished run here is of 'zz'."),
+    ],
+)
+def test_an_address_that_leads_nowhere_is_said_on_a_page(
+    app: Serving, path: str, status: int, words: str
+) -> None:
+    reply = app.visitor.get(path)
+    assert (reply.status, words in text_of(reply.text)) == (status, True), text_of(reply.text)
+    assert 'href="/"' in reply.text
+
+
 # What the pages show
 
 
@@ -197,7 +219,15 @@ def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
     assert compare_sample(runs / "one", runs / "two", sample).title in text_of(reply.text)
 
 
+def test_lists_of_runs_have_the_titles_of_benchmarks(app: Serving) -> None:
+    legends = [legend.text for legend in tree(app.visitor.get("/compare").text).iter("legend")]
+    assert set(legends) == {benchmark_title(name) for name in ("rgb", "multiview")}
+    assert f">{benchmark_title('rgb')}, " in app.visitor.get("/scorecard?of=one").text
+
+
 def test_a_leaderboard_ranks_what_can_be_ranked(app: Serving) -> None:
+    alone = text_of(app.visitor.get("/leaderboard?suite=suite").text)
+    assert "Not ranked, for want of another run with the same data and settings: suite/methods" in alone
     assert "nothing to rank" in app.visitor.get("/leaderboard?suite=suite").text
     page = app.visitor.get("/leaderboard").text
     assert 'href="/run?run=one"' in page

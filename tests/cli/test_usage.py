@@ -53,7 +53,8 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae"), "`sealegs run mirae --model embedded`"),
         (("run", "mirae"), "`sealegs list models`"),
         (("app", "results"), "the folder of runs is an option: sealegs app --runs results"),
-        (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder."),
+        (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder. Give the folder that your"),
+        (("run", "mirae", "--model", "openai:m", "--model-arg", "api_key_env=none"), "To send none: NO_KEY."),
         (("doctor", "--base-url", "http://127.0.0.1:9/v1"), "go with --model SPEC"),
         (("run", "mirae", "--model", "openai:gpt-4o"), "OPENAI_API_KEY"),
         (("run", "mirae", "--model", "openai:gpt-4o"), "--model-arg api_key_env=NAME"),
@@ -68,7 +69,9 @@ def test_wrong_usage(tmp_path: Path, args: tuple[str, ...], message: str) -> Non
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("command", [("compare",), ("export", "--to", "csv"), ("gate", "--baseline", ".")])
+@pytest.mark.parametrize(
+    "command", [("compare",), ("export", "--to", "csv"), ("export",), ("gate", "--baseline", ".")]
+)
 def test_a_folder_of_runs_is_not_a_run_and_names_those_inside(
     tmp_path: Path, command: tuple[str, ...]
 ) -> None:
@@ -78,6 +81,18 @@ def test_a_folder_of_runs_is_not_a_run_and_names_those_inside(
     done = sealegs(command[0], tmp_path / "demo", *command[1:])
     assert done.code == 2
     assert f"Give one of the runs in it: {tmp_path / 'demo' / 'mirae'}, " in done.stderr
+
+
+def test_a_start_that_reaches_no_server_leaves_no_folder_of_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    dead = ("--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", "--model-arg", "retries=0")
+    assert sealegs("run", "rgb", *dead, "--limit", 1, "--lang", "en").code == 3
+    assert list(tmp_path.iterdir()) == []
+    Path("runs").mkdir()
+    assert sealegs("run", "rgb", *dead, "--limit", 1, "--lang", "en").code == 3
+    assert list(tmp_path.rglob("*")) == [tmp_path / "runs"]
 
 
 def test_a_build_that_is_refused_leaves_no_journal(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from sealegs.errors import UsageError, suggestion
 from sealegs.harness.folder import Run, shared_layout
 from sealegs.harness.folder.spec import refused_settings, spec_changes
 from sealegs.harness.registry import benchmark_class
+from sealegs.models.registry import split_spec
 from sealegs.options import describe
 from sealegs.page.examples import shortened
 from sealegs.page.format import nouns
@@ -35,7 +36,8 @@ UNLIKE = {
 }
 """Why samples are left out, by what their values depend on."""
 LONGEST_SETTING_CHARS = 40
-"""Characters of a setting in a message."""
+LONGEST_SPEC_CHARS = 120
+"""Characters of a setting in a message, and of a model's spec."""
 DIGITS = 12
 """Of a digest, in a list of several."""
 UNSET: tuple[Any, ...] = (None, "", [])
@@ -219,10 +221,11 @@ def paired(
         if not name.startswith(VISIBLE_IN_SAMPLES) and name not in allowed
     ]
     if unlike := _unlike(first, second, rows, others):
-        reasons = [unlike, *changes.values()]
+        reasons = [unlike]
     if reasons:
+        listed = "; ".join(dict.fromkeys([*reasons, *changes.values()]))
         raise UsageError(
-            f"{names[0]} (A) and {names[1]} (B) were asked differently: {'; '.join(dict.fromkeys(reasons))}. "
+            f"{names[0]} (A) and {names[1]} (B) were asked differently: {listed}. "
             "Compare runs over the same data with the same settings."
         )
     return RunPair(names, runs, (rows, others), list(changes.values()))
@@ -260,7 +263,8 @@ def _changes(first: Run, second: Run) -> dict[str, str]:
         if before != after:
             about = f"models.{role}.", f"options.{role}."
             changes = {name: each for name, each in changes.items() if not f"{name}.".startswith(about)}
-            changes[f"models.{role}.spec"] = (before, after)
+            names = [spec and split_spec(spec)[0] for spec in (before, after)]
+            changes[f"models.{role}.spec"] = (before, after) if names[0] == names[1] else (names[0], names[1])
     return {name: _difference(name, *change) for name, change in changes.items()}
 
 
@@ -344,6 +348,6 @@ def _difference(name: str, first: Any, second: Any) -> str:
             isinstance(value, list) and isinstance(other, list) and len(text) > LONGEST_SETTING_CHARS
         ):  # digests, mostly
             text = ", ".join(str(each)[:DIGITS] for each in value if each not in other) or "fewer"
-        return shortened(text, LONGEST_SETTING_CHARS)
+        return shortened(text, LONGEST_SPEC_CHARS if name.endswith(".spec") else LONGEST_SETTING_CHARS)
 
     return f"{title}: A {shown(first, second)}, B {shown(second, first)}"

@@ -69,6 +69,11 @@ class ProcessTask(Struct, frozen=True, kw_only=True):
     identity: str = ""
     """A digest of what a suite's run asks; empty for any other."""
 
+    @property
+    def subject(self) -> str:
+        """The model that is asked; empty where none is named."""
+        return str(self.settings.get("model") or "").partition("?")[0]
+
 
 class Started(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A run or a build whose process can be watched, stopped and resumed: what `started.json` holds."""

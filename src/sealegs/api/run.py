@@ -187,9 +187,11 @@ class _RunTarget:
         self._chosen = folder is not None
         self._progress = progress
         self._is_new = False
+        self._made_runs = False
 
     def announce(self, spec: RunSpec) -> None:
         if not self._chosen:
+            self._made_runs = not RUNS.exists()
             self.path, self._chosen = new_folder(RUNS, spec.benchmark, spec.subject), True
         with storage_errors(self.path / STARTED):
             self._is_new = is_unused(self.path)
@@ -205,6 +207,9 @@ class _RunTarget:
             (self.path / STARTED).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self.path.rmdir()
+        if self._made_runs:
+            with contextlib.suppress(OSError):  # a run lies there
+                RUNS.rmdir()
 
 
 @contextlib.contextmanager

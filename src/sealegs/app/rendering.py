@@ -14,6 +14,7 @@ from aiohttp import web
 
 from sealegs.app.settings import SETTINGS, AppSettings
 from sealegs.errors import SealegsError
+from sealegs.harness.registry import benchmark_title
 from sealegs.page.format import escape_controls
 from sealegs.page.html import render
 
@@ -53,6 +54,7 @@ def page(settings: AppSettings, template: str, address: str, /, **values: Any) -
         address=address,
         read_only=settings.read_only,
         form_token=settings.form_token,
+        benchmark_title=benchmark_title,
         **values,
     )
     # A reader of a read-only app may be a stranger: runs are named as in the list of runs.
@@ -99,9 +101,12 @@ async def with_problems(request: web.Request, handler: Handler) -> web.StreamRes
         return await handler(request)
     except (SealegsError, OSError) as error:
         return problem_page(settings_of(request), request.path, error, 422)
-    except web.HTTPNotFound as error:
-        reason = SealegsError(error.text or "There is no such page.")
+    except web.HTTPNotFound:
+        reason = SealegsError("There is no such page.")
         return problem_page(settings_of(request), request.path, reason, 404)
+    except web.HTTPMethodNotAllowed:
+        reason = SealegsError("This address takes what a form sends: begin with the form.")
+        return problem_page(settings_of(request), request.path, reason, 405)
     except web.HTTPRequestEntityTooLarge:
         size = f"{request.client_max_size // 2**20} MB"
         large = SealegsError(

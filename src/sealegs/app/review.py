@@ -61,7 +61,7 @@ def sealed(settings: AppSettings, chosen: Struct) -> dict[str, str]:
 def unsealed(settings: AppSettings, form: MultiMapping[Any], kind: type[S]) -> S:
     """What was chosen on the page before; refused where it was changed since."""
     text = str(form.get("reviewed", ""))
-    if not hmac.compare_digest(_seal(settings, text), str(form.get("seal", ""))):
+    if not hmac.compare_digest(_seal(settings, text).encode(), str(form.get("seal", "")).encode()):
         raise UsageError("these settings are not those of the page before: fill in the form again.")
     return msgspec.json.decode(text, type=kind)
 

@@ -106,7 +106,7 @@ def _load_pages(runs: Path) -> None:
 async def static(request: web.Request) -> web.Response:
     name = request.match_info["name"]
     if name not in STATIC:
-        raise web.HTTPNotFound(text="There is no such file.")
+        raise web.HTTPNotFound
     path, kind = STATIC[name]
     content = files("sealegs").joinpath(path).read_bytes()
     return web.Response(body=content, content_type=kind, headers={"Cache-Control": "max-age=60"})

@@ -21,8 +21,8 @@ def existing_runs(ctx: click.Context, option: click.Parameter, folder: Path) -> 
     named = ctx.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
     if named and not folder.is_dir():
         raise UsageError(
-            f"--runs {folder}: there is no such folder. It is the one that the runs' folders lie in; "
-            "without --runs it is 'runs' here."
+            f"--runs {folder}: there is no such folder. Give the folder that your runs' folders are in "
+            "(without --runs: ./runs)."
         )
     return folder
 

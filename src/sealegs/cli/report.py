@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from sealegs.cli.options import (
+    RUN_FOLDER,
     examples,
     json_option,
     reference_option,
     results_argument,
-    run_argument,
     runs_argument,
 )
 from sealegs.cli.output import print_result, say
@@ -102,6 +102,14 @@ def scorecard_command(
         write_whole(out, render(card, out))
 
 
+def _loaded(_ctx: click.Context, _parameter: click.Parameter, run: Path) -> Path:
+    """A folder that is no run is refused before what else is missing: the message names the runs in it."""
+    from sealegs.harness.folder.spec import spec_file
+
+    spec_file(run)
+    return run
+
+
 @click.command(
     name="export",
     epilog=examples(
@@ -113,7 +121,7 @@ def scorecard_command(
         "sealegs export runs/mine --to hub",
     ),
 )
-@run_argument
+@click.argument("run", type=RUN_FOLDER, callback=_loaded)
 @click.option(
     "--to",
     "form",

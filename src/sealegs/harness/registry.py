@@ -77,6 +77,11 @@ def benchmark_class(name: str) -> type[Benchmark]:
     )
 
 
+def benchmark_title(name: str) -> str:
+    """What people call a benchmark: `Consistency (MIRAE)`; its name where there is no other."""
+    return (name in benchmark_names() and benchmark_class(name).layout.name) or name
+
+
 def chosen_class(choice: str | Path) -> type[Benchmark]:
     """The class of a benchmark that a person chose: by its name, or by the path of its Python file."""
     return _from_file(Path(choice).resolve()) if str(choice).endswith(".py") else benchmark_class(str(choice))

@@ -20,7 +20,7 @@ from sealegs.app.review import CalledHost, calls_of, sealed, unsealed
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError, UsageError
 from sealegs.harness.benchmark import builder_class
-from sealegs.harness.registry import benchmark_class, benchmark_names
+from sealegs.harness.registry import benchmark_class, benchmark_names, benchmark_title
 from sealegs.options import parse
 
 SHOWN = 6
@@ -46,7 +46,7 @@ def _form(settings: AppSettings, asked: str, problem: str = "", form: MultiMappi
         settings, "build.html", "/build",
         title="Build",
         benchmark=name,
-        titles={each: benchmark_class(each).layout.name or each for each in builders},
+        titles={each: benchmark_title(each) for each in builders},
         shown=shown,
         rest=rest,
         problem=problem,
@@ -86,7 +86,7 @@ async def review(request: web.Request) -> web.Response:
         return html(await in_thread(_form, settings, _name(form), str(error), form), 422)
     if not calls:
         return await _start(settings, chosen)
-    facts = {"Benchmark": benchmark_class(chosen.benchmark).layout.name or chosen.benchmark}
+    facts = {"Benchmark": benchmark_title(chosen.benchmark)}
     facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
     repeated = fields.repeated(form, chosen.options)
     return html(

@@ -7,7 +7,7 @@ from aiohttp import web
 from sealegs.api.explained import explained
 from sealegs.app.rendering import html, in_thread, settings_of
 from sealegs.app.rendering import page as render_page
-from sealegs.harness.registry import benchmark_class, benchmark_names
+from sealegs.harness.registry import benchmark_names
 
 
 async def page(request: web.Request) -> web.Response:
@@ -15,15 +15,9 @@ async def page(request: web.Request) -> web.Response:
     asked = request.query.get("benchmark", "")
     name = asked if asked in names else names[0]
     metrics = await in_thread(explained, name)
-    titles = {each: benchmark_class(each).layout.name or each for each in names}
     return html(
         render_page(
-            settings,
-            "explained.html",
-            "/explained",
-            title="Explained",
-            name=name,
-            titles=titles,
-            metrics=metrics,
+            settings, "explained.html", "/explained",
+            title="Explained", name=name, names=names, metrics=metrics,
         )
-    )
+    )  # fmt: skip

@@ -37,11 +37,11 @@ def _boards(settings: AppSettings, folder: str) -> str:
 
 
 @lru_cache(maxsize=16)
-def _ranked(runs: tuple[tuple[str, str, Stamp], ...]) -> tuple[list[Overview], int]:
-    """The boards of some runs, and how many runs are alone on theirs; kept while their files are the same."""
+def _ranked(runs: tuple[tuple[str, str, Stamp], ...]) -> tuple[list[Overview], list[str]]:
+    """The boards of some runs, and which are alone on theirs; kept while their files are the same."""
     names = {Path(path): name for name, path, _ in runs}
     boards = leaderboard([load_run(path) for path in names]) if runs else []
-    alone = sum(len(board.rows) == 1 for board in boards)
+    alone = [names[Path(board.rows[0].path)] for board in boards if len(board.rows) == 1]
     ranked = [
         board_overview(board, lambda run: _address(names, run)) for board in boards if len(board.rows) != 1
     ]

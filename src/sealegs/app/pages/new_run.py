@@ -34,7 +34,7 @@ from sealegs.app.run_form import (
 )
 from sealegs.app.settings import AppSettings
 from sealegs.errors import MissingExtra, SealegsError, UsageError
-from sealegs.harness.registry import benchmark_class, benchmark_names, load_benchmark
+from sealegs.harness.registry import benchmark_class, benchmark_names, benchmark_title, load_benchmark
 from sealegs.harness.stored.listing import open_run
 from sealegs.models.presets import NO_KEY, presets
 from sealegs.models.registry import load_model, split_spec
@@ -104,7 +104,7 @@ def _form(
         question=benchmark.layout.question,
         about=benchmark.help.about.strip("\b\n"),
         needs_model=benchmark.subjects.tag == "model",
-        titles=_titles(),
+        titles={each: benchmark_title(each) for each in names},
         presets=presets(),
         models=suggested_models() | dict(listed or {}),
         suggestions_date=suggestions_date(),
@@ -124,10 +124,6 @@ def _form(
         note=filled.note,
         like=like,
     )  # fmt: skip
-
-
-def _titles() -> dict[str, str]:
-    return {each: benchmark_class(each).layout.name or each for each in benchmark_names()}
 
 
 @cache
@@ -193,7 +189,7 @@ def _reviewed(
 def _facts(chosen: RunRequest) -> dict[str, str]:
     """What was chosen, in the words of the form."""
     facts = {
-        "Benchmark": _titles()[chosen.benchmark],
+        "Benchmark": benchmark_title(chosen.benchmark),
         "Model": split_spec(chosen.model)[0] if chosen.model else "",
         "Data": Path(chosen.data).name,
         "Size": "all questions" if chosen.limit is None else f"{chosen.limit} questions per language",

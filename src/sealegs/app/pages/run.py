@@ -23,6 +23,8 @@ from sealegs.errors import SealegsError, UsageError
 from sealegs.files.lock import is_written
 from sealegs.harness.control import stop as ask_to_stop
 from sealegs.harness.folder import Run, load_run
+from sealegs.harness.folder.spec import read_spec
+from sealegs.harness.registry import benchmark_title
 from sealegs.harness.stored.listing import open_run, path_of
 from sealegs.page.format import interval, nouns, value
 from sealegs.report.html_page import page_values
@@ -33,13 +35,15 @@ SECONDS = 1.0
 
 
 async def page(request: web.Request) -> web.Response:
-    settings, name = settings_of(request), request.query.get("run", "")
-    return html(await in_thread(_page, settings, name))
+    settings, query = settings_of(request), request.query
+    return html(await in_thread(_page, settings, query.get("run", ""), query.get("sample", "")))
 
 
-def _page(settings: AppSettings, name: str) -> str:
+def _page(settings: AppSettings, name: str, sample: str) -> str:
     if (run := _finished(settings, name)) is None:
         return _unfinished(settings, name)
+    if sample and run.samples().row_of(sample) is None:
+        raise UsageError(f"this run has no sample {sample!r}.")
     return _report(settings, name, run.path, stamp(run.path))
 
 
@@ -95,9 +99,10 @@ def _unfinished(settings: AppSettings, name: str) -> str:
     folder = path_of(settings.runs, name)
     process = _process(settings, name)
     part = _so_far(folder)
+    begun = process.task if process and not (folder / "spec.json").exists() else read_spec(folder)
     return render_page(
         settings, "running.html", "/",
-        title=name,
+        title=": ".join(filter(None, (benchmark_title(begun.benchmark), begun.subject))),
         run=name,
         process=watched(folder, process),
         words=_sentence(part),

@@ -15,9 +15,9 @@ from sealegs.app.rendering import html, in_thread, settings_of
 from sealegs.app.rendering import page as render_page
 from sealegs.app.settings import AppSettings
 from sealegs.harness.folder import load_run
-from sealegs.harness.registry import benchmark_class, benchmark_names
+from sealegs.harness.registry import benchmark_title
 from sealegs.harness.stored.listing import ListedRun, list_runs
-from sealegs.page.format import capitalised, counts, interval, value
+from sealegs.page.format import counts, interval, value
 
 
 class RunRow(Struct, frozen=True, kw_only=True):
@@ -47,6 +47,7 @@ async def page(request: web.Request) -> web.Response:
         render_page(
             settings, "runs.html", "/",
             title="Runs", rows=shown, benchmarks=benchmarks, wanted=wanted, folder=settings.shown_runs,
+            count=len(rows),
         )
     )  # fmt: skip
 
@@ -66,7 +67,7 @@ def _row(run: ListedRun, process: Started | None) -> RunRow:
         "name": run.name,
         "state": run.state,
         "benchmark": run.benchmark,
-        "title": _title(run.benchmark) if run.benchmark else "",
+        "title": benchmark_title(run.benchmark),
         "model": run.model,
         "created": run.created[:16].replace("T", " "),
         "problem": run.problem,
@@ -96,14 +97,8 @@ def _starting(process: Started) -> RunRow:
         name=process.name,
         state="starting" if process.active else process.state,
         benchmark=process.task.benchmark,
-        title=_title(process.task.benchmark),
-        model=str(process.task.settings.get("model") or ""),
+        title=benchmark_title(process.task.benchmark),
+        model=process.task.subject,
         created=process.created[:16].replace("T", " "),
         process=watched(Path(process.path), process),
     )
-
-
-def _title(benchmark: str) -> str:
-    """`Consistency (MIRAE)` for `mirae`."""
-    known = benchmark in benchmark_names()
-    return (known and benchmark_class(benchmark).layout.name) or capitalised(benchmark)

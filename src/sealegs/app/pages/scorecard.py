@@ -9,6 +9,7 @@ from aiohttp import web
 from sealegs.app.rendering import html, in_thread, settings_of
 from sealegs.app.rendering import page as render_page
 from sealegs.app.settings import AppSettings
+from sealegs.errors import UsageError
 from sealegs.harness.folder import load_run
 from sealegs.harness.registry import benchmark_class
 from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
@@ -27,6 +28,8 @@ def _card(settings: AppSettings, model: str, names: Sequence[str], of: str) -> s
     models = list(
         dict.fromkeys(run.model for run in finished if benchmark_class(run.benchmark).subjects.tag == "model")
     )
+    if model not in ("", *models) or of not in ("", *(run.name for run in finished)):
+        raise UsageError(f"no finished run here is {repr(of) if of else f'of {model!r}'}.")
     model = next((run.model for run in finished if run.name == of), model)
     model = model if model in models else next(iter(models), "")
     candidates = [run for run in finished if run.name == of or run.model == model or _has_role(run, model)]

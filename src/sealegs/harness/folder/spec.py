@@ -57,6 +57,8 @@ class _Parts(Struct):
 def spec_file(folder: Path) -> Path:
     """The spec of a run, or an error that says that the folder is none."""
     if (path := run_file(folder, "spec.json")) is None:
+        if not folder.exists():
+            raise DataError(folder, "there is no such folder.")
         inside = sorted(path.parent.name for path in folder.glob("*/spec.json"))
         runs = (
             f" Give one of the runs in it: {listed(str(folder / name) for name in inside)}." if inside else ""

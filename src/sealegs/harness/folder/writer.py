@@ -22,7 +22,6 @@ from sealegs.harness.folder.layout import (
     STARTED,
     STOP,
     STOPPED,
-    is_unused,
 )
 from sealegs.harness.folder.spec import read_spec, shown, spec_changes
 from sealegs.types import RunSpec, Summary, to_jsonable
@@ -36,7 +35,7 @@ class RunFolder:
         self.spec = spec
         """As it is stored: that of the run's beginning, where this is a resumed one."""
         self._is_new = False
-        """Whether there was nothing in the folder before this start."""
+        """Whether no run was in the folder before this start."""
         self._is_abandoned = False
 
     @classmethod
@@ -45,7 +44,7 @@ class RunFolder:
         """Begin a run, or resume it if its spec is the same. One process at a time."""
         with storage_errors(path / "spec.json"):
             path.mkdir(parents=True, exist_ok=True)
-            is_new = is_unused(path)
+            is_new = all(each.name in (STARTED, LOG) for each in path.iterdir())
         with lock.writing(path):
             folder = cls(path, spec)
             folder._is_new = is_new
@@ -102,7 +101,7 @@ class RunFolder:
             for draft, _ in drafts_in(self.path / "export"):
                 draft.unlink()
 
-    def _remove_run(self) -> None:
+    def _remove_run(self, kept: str = "") -> None:
         """Remove what the run wrote. The spec goes last: as long as it is there, the folder is a run."""
         for name in _exported(self.path):
             if Path(name).name == name:  # the spec may be a stranger's
@@ -110,17 +109,17 @@ class RunFolder:
         with contextlib.suppress(OSError):  # there is none, or it holds something else
             (self.path / "export").rmdir()
         for name in (*FILES[1:], *LOGS, "spec.json"):
-            if name != "export":
+            if name not in ("export", kept):
                 (self.path / name).unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """Have the folder removed when it is closed, if this start created it and nothing is to come back."""
+        """Have the run removed when it is closed, if this start created it and nothing is to come back. The
+        log of a process without a terminal says why: it stays, with the settings."""
         self._is_abandoned = self._is_new and not (self.path / BATCHES).exists()
 
     def _discard(self) -> None:
-        self._remove_run()
-        for name in (STARTED, lock.LOCK):
-            (self.path / name).unlink(missing_ok=True)
+        self._remove_run(kept=STARTED if (self.path / LOG).exists() else "")
+        (self.path / lock.LOCK).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # it holds something that is not the run's
             self.path.rmdir()
 
