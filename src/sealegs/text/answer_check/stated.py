@@ -8,6 +8,7 @@ from sealegs.text.answer_check.asides import given_beside
 from sealegs.text.answer_check.clauses import Clause, clauses
 from sealegs.text.answer_check.denials import another_answer, denial
 from sealegs.text.answer_check.reply import NamedAnswer, answer_spans, read_reply, reply_words
+from sealegs.text.answer_check.set_aside import set_aside
 from sealegs.text.answer_check.wording import ClassifiedReply
 from sealegs.text.answer_search.mention import Answer, given, plain_query, simplified_answer
 
@@ -22,7 +23,8 @@ def stated_answer(text: str, answer: Answer, query: str = "") -> list[str | None
     reading = read_reply(text, listed, query, NamedAnswer(parts, matches), NamedAnswer((), ()))
     rows = clauses(reading, query)
     stating = [n for n in range(len(rows)) if not denial(rows, n)]
-    if another_answer(rows, [n for n in stating if "G" in rows[n].letters], han=reading.han):
+    giving = [n for n in stating if "G" in rows[n].letters]
+    if another_answer(rows, giving, han=reading.han) or set_aside(reading, rows, giving):
         return [None] * len(parts)
     if len(parts) == 1:
         beside = given_beside(rows, reading, query)

@@ -16,13 +16,14 @@ from sealegs.benchmarks.rgb.check.last_value import is_told_by_one
 from sealegs.benchmarks.rgb.check.remarks import Remarks
 from sealegs.benchmarks.rgb.check.reports import errors
 from sealegs.benchmarks.rgb.check.rules import find
-from sealegs.text.answer_check.clauses import Clause, TokenSpan, clauses, ends_sentence, quote
+from sealegs.text.answer_check.clauses import TokenSpan, clauses, ends_sentence, quote
 from sealegs.text.answer_check.denials import (
     another_answer,
     denial,
     denied_clauses,
     is_about_the_answer,
 )
+from sealegs.text.answer_check.set_aside import set_aside
 from sealegs.text.answer_check.wording import ClassifiedReply, asks_about_error
 
 
@@ -39,19 +40,20 @@ class Decisions(NamedTuple):
 
 def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
     """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
-    reply = _ReplyClauses(clauses(reading, query), query, han=reading.han)
+    reply = _ReplyClauses(reading, query)
     return reply.decide(mentioned=mentioned)
 
 
 class _ReplyClauses:
     """The clauses of a reply, and what they do together."""
 
-    def __init__(self, listed: Sequence[Clause], query: str, *, han: bool) -> None:
-        self.clauses = listed
+    def __init__(self, reading: ClassifiedReply, query: str) -> None:
+        self.reading = reading
+        self.clauses = listed = clauses(reading, query)
         self.letters = [clause.letters for clause in listed]
         reported = errors(listed, about_error=asks_about_error(query))
         self.errors = [span for span in reported if not is_about_the_answer(listed, span)]
-        self.remarks = Remarks(listed, query, self.errors, han=han)
+        self.remarks = Remarks(listed, query, self.errors, han=reading.han)
         tiers = [self.remarks.tier(number) for number in range(len(listed))]
         self.denied = denied_clauses(listed, tiers)
         self.tiers = ["" if n in self.denied else tier for n, tier in enumerate(tiers)]
@@ -67,6 +69,9 @@ class _ReplyClauses:
         right = mentioned and (bool(given) or not answers)
         if right and not self.errors and (span := another_answer(self.clauses, given, han=self.remarks.han)):
             right, denied = False, span
+        detected = self.errors[0] if self.errors else None
+        if right and (span := set_aside(self.reading, self.clauses, given)):
+            return Decisions(None, detected, right=False, denied=span)
         declining: list[int] = []
         numbers = range(len(self.letters))
         if right:
@@ -90,7 +95,6 @@ class _ReplyClauses:
             rejected = self._without_answer()
         if not right and rejected and mentioned:
             denied = denied or rejected
-        detected = self.errors[0] if self.errors else None
         return Decisions(rejected, detected, right, None if right else denied)
 
     def _quote(self, number: int) -> TokenSpan:
