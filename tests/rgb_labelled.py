@@ -2,19 +2,20 @@
 
 `labelled/` has them by kind and language: `heldout`, written and labelled by language models that did not
 know the rules; `plain`, right answers in many wordings, and `plain_other`, replies that decline, report an
-error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets,
-and `negated`, those of its replies that have a word of negation or correction; `fresh`, replies of all
-kinds, written when the rules were there by writers who had read none of them. The errors on them were read
-since, so that none of these is unseen; `natural`, replies as models give them in such a task, by which no
-rule was changed; `real_7301`, replies of a small model to a set of seed 7301, questions drawn at random;
-`chat_style`, wordings after the manner of current chat models by a writer who had read no rule, each filled
-with three facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
+error or are wrong, in the words of current models; `real`, replies of a small model to the starter sets, and
+`negated`, those of its replies that have a word of negation or correction; `fresh`, replies of all kinds,
+written when the rules were there by writers who had read none of them. The errors on them were read since, so
+that none of these is unseen; `natural`, replies as models give them in such a task, by which no rule was
+changed; `real_7301`, replies of a small model to a set of seed 7301, questions drawn at random; `chat_style`,
+wordings after the manner of current chat models by a writer who had read no rule, each filled with three
+facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
 `chat_style.mirae.jsonl` the same for closed questions of MIRAE; `asides.mirae.jsonl`, for MIRAE too, answers
 of yes or no in a sentence, and values with others beside them, by a writer who knew the rules (the errors on
 those called `second` were counted and not read); `hedged`, declines, and values given with a hedge, by
-another such writer, whose errors were counted and not read. All but the first were labelled by reading
-before the check was applied. Of `chat_style` the errors on wordings of odd numbers were read since, and of
-the others counted.
+another such writer, whose errors were counted and not read; `set_aside`, answers that name another value to
+set it aside, the right one or a wrong one, written before the rules for them. All but the first were labelled
+by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers were read since,
+and of the others counted.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ Part: TypeAlias = Literal[
     "real_7301",
     "chat_style",
     "hedged",
+    "set_aside",
 ]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}

@@ -76,6 +76,10 @@ HEDGED = """Declines, many beside something else that the documents tell, and va
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
 Before: rejection .720 and .900, .658 and 1; right answers 1 and .975, .960 and .960."""
+SET_ASIDE = """Wrong answers that name the right value only to set it aside, and right ones that name a wrong
+one so, or remark on other things, written before there were rules for them: precision and recall of right
+answers were .674 and 1, .682 and 1. No false answer is known of them, so that contradicting a document is
+not found as a report."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -87,6 +91,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "real_7301": ("Replies of a real model to a fresh set", REAL_7301),
     "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
     "hedged": ("Declines and hedged answers", HEDGED),
+    "set_aside": ("Replies that set a value aside", SET_ASIDE),
 }
 DOCUMENTS = """## Documents in place of replies
 

@@ -20,7 +20,9 @@ from sealegs.text.answer_search.mention import parts
 
 TABLE: list[dict[str, Any]] = json.loads(Path(__file__).with_name("rgb_answers.json").read_bytes())
 """Answers with their labels, all written by language models."""
-PARTS: tuple[Part, ...] = ("heldout", "natural", "fresh", "plain", "plain_other", "real", "chat_style")
+PARTS: tuple[Part, ...] = (
+    "heldout", "natural", "fresh", "plain", "plain_other", "real", "chat_style", "set_aside",
+)  # fmt: skip
 
 
 def test_the_published_check_labels_the_table_as_published() -> None:
