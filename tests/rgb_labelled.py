@@ -14,8 +14,8 @@ of yes or no in a sentence, and values with others beside them, by a writer who 
 those called `second` were counted and not read); `hedged`, declines, and values given with a hedge, by
 another such writer, whose errors were counted and not read; `set_aside`, answers that name another value to
 set it aside, the right one or a wrong one, written before the rules for them. All but the first were labelled
-by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers were read since,
-and of the others counted.
+by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers were read
+since, and of the others counted.
 """
 
 from __future__ import annotations
