@@ -256,6 +256,7 @@ def test_tokenizers_are_compared(app: Serving, tmp_path: Path) -> None:
     absent = app.visitor.submit("/tokenizers", reply.text, {"specs": "embedded\nhf:someone/model"})
     assert absent.status == 422
     assert "this page does not call huggingface.co" in absent.text
+    assert ">embedded\nhf:someone/model</textarea>" in absent.text, "what was typed is still there"
 
 
 # Marks

@@ -12,7 +12,7 @@ from sealegs.app.rendering import html, in_thread, settings_of
 from sealegs.app.rendering import page as render_page
 from sealegs.app.review import calls_of
 from sealegs.app.settings import AppSettings
-from sealegs.errors import UsageError
+from sealegs.errors import SealegsError, UsageError
 from sealegs.harness.registry import TOKENIZERS
 from sealegs.report.html_page import tokenizer_values
 from sealegs.types import ModelRef
@@ -25,14 +25,19 @@ async def page(request: web.Request) -> web.Response:
     return html(render_page(settings, "tokenizers.html", "/tokenizers", **_form(settings)))
 
 
-def _form(settings: AppSettings, specs: str = "") -> dict[str, Any]:
-    return {"title": "Tokenizers", "specs": specs, "folders": list(settings.model_folders())}
+def _form(settings: AppSettings, specs: str = "", problem: str = "") -> dict[str, Any]:
+    folders = list(settings.model_folders())
+    return {"title": "Tokenizers", "specs": specs, "folders": folders, "problem": problem}
 
 
 async def compare(request: web.Request) -> web.Response:
     settings, form = settings_of(request), await request.post()
     text = str(form.get("specs", ""))
-    return html(await in_thread(_compared, settings, text))
+    try:
+        return html(await in_thread(_compared, settings, text))
+    except SealegsError as error:
+        again = _form(settings, text, str(error))
+        return html(render_page(settings, "tokenizers.html", "/tokenizers", **again), 422)
 
 
 def _compared(settings: AppSettings, text: str) -> str:
