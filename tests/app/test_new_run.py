@@ -12,6 +12,7 @@ import html5lib
 import pytest
 
 import sealegs as sl
+from commandline import sealegs
 from dialects import PROVIDERS, ProviderServer, named_at
 from runs import run_small
 from scripted import Scripted
@@ -22,6 +23,7 @@ from sealegs.files import lock
 from sealegs.harness.registry import benchmark_title
 from serving import Serving, address, serving
 from suites import until
+from triplets import store, triplet
 
 FORM = {
     "benchmark": "rgb", "source": "server", "name": "m", "variable": "NO_KEY", "data": "starter", "size": "1",
@@ -88,9 +90,7 @@ def test_every_host_is_listed_with_the_key_that_goes_there(
 def test_a_server_without_a_key_is_listed_too(app: Serving) -> None:
     page = reviewed(app, FORM | {"address": "http://127.0.0.1:9/v1"})
     assert "127.0.0.1:9" in page
-    assert "(“Input price (US$ per million tokens)” and “Output price" in page, (
-        "not the flags of the terminal"
-    )
+    assert "(“Input price” and “Output price”, in dollars per million tokens)" in page, "not the flags"
     assert "everything runs on this machine" not in page
 
 
@@ -182,6 +182,47 @@ def test_a_strangers_run_fills_no_judge_and_no_file(app: Serving, tmp_path: Path
     assert fields(page)["option-judge"] == ""
     assert fields(page)["option-max_tokens"] == "50"
     assert "You did not start this run on this machine: choose Judge." in page
+
+
+def test_a_run_of_the_terminal_is_begun_again_with_all_its_data(
+    app: Serving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    store(tmp_path / "one.jsonl", [triplet(n) for n in range(3)])
+    store(tmp_path / "two.jsonl", [triplet(n, task="tools__age") for n in range(3)])
+    data = ("--data", "one.jsonl", "--data", "two.jsonl", "--limit", 2)
+    assert sealegs("run", "multiview", *data, "--out", "runs/first").code == 0
+    assert sealegs("run", "multiview", "--limit", 2, "--concurrency", 3, "--out", "runs/starter").code == 0
+    monkeypatch.chdir("/")  # where the app was started need not be where the run was
+    page = app.visitor.get("/new-run?like=first").text
+    filled = fields(page)
+    assert filled["data"] == f"{tmp_path / 'one.jsonl'}; {tmp_path / 'two.jsonl'}"
+    assert "not taken over" not in page, "defaults are no news"
+    again = begun(app, filled)
+    until(lambda: (tmp_path / "runs" / again / "summary.json").exists())
+    specs = [sl.load_run(tmp_path / "runs" / name).spec for name in ("first", again)]
+    assert specs[0].data["sha256"] == specs[1].data["sha256"]
+    page = app.visitor.get("/new-run?like=starter").text
+    assert fields(page)["data"] == "starter"
+    assert "Not in this form, and not taken over: Concurrency." in page
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "words"),
+    [
+        ("mirae", "questions of each language"),
+        ("miron", "examples of each language"),
+        ("rgb", "questions of each data set (language and kind)"),
+        ("multiview", "triplets of each task"),
+    ],
+)
+def test_a_size_says_what_it_counts(app: Serving, benchmark: str, words: str) -> None:
+    page = app.visitor.get(f"/new-run?benchmark={benchmark}&size=7").text
+    assert [f">{each} {words}<" in page for each in ("Quick: 5", "Standard: 50", "7")] == [True] * 3
+    if benchmark == "multiview":
+        review = app.visitor.submit("/new-run/review", page, {"benchmark": "multiview", "size": "7"}).text
+        assert f"7 {words}" in review
+        assert "time unknown" not in review, "no model is asked"
 
 
 # Progress

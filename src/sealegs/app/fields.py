@@ -27,6 +27,8 @@ PREFIX = "option-"
 FLAG = re.compile(r"--([a-z][a-z-]+)(?: [A-Z]{2,}\b)?")
 PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz", ".zip")
 """Endings of files that are not text."""
+SEPARATOR = "; "
+"""Between several files in one field."""
 LONGEST_NAME = 50
 """Characters: a name has 255 bytes at most."""
 HARMLESS = re.compile(r"[\d.,\s-]*")
@@ -71,7 +73,7 @@ def title(name: str) -> str:
 
 def with_titles(text: str) -> str:
     """A text of the command line with the options that it mentions under the names of the pages."""
-    return FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_'))}”", text)
+    return FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_')).partition(' (')[0]}”", text)
 
 
 def fields(kind: type[Struct], settings: AppSettings, given: Mapping[str, Any]) -> list[Field]:
@@ -173,16 +175,18 @@ def file_of(
     name: str,
     problem: Callable[[str], str] = lambda path: "",
 ) -> str | None:
-    """A file of the app's folders, or one that was uploaded; None where neither was given. `problem` says why
-    a file cannot be used: an upload is then not kept."""
+    """A file of the app's folders, or several, or one that was uploaded; None where none was given. `problem`
+    says why a file cannot be used: an upload is then not kept."""
     upload = form.get(f"{name}-upload")
     if isinstance(upload, FileField) and upload.filename:
         return str(save_upload(settings, upload.filename, upload.file.read(), problem))
-    chosen = str(form.get(name, ""))
-    path = str(settings.data_sets().get(chosen, chosen)) or None
-    if path and (why := problem(path)):
-        raise UsageError(why)
-    return path
+    sets = settings.data_sets()
+    typed = map(str.strip, str(form.get(name, "")).split(SEPARATOR.strip()))
+    paths = [str(sets.get(each, each)) for each in typed if each]
+    for path in paths:
+        if why := problem(path):
+            raise UsageError(why)
+    return SEPARATOR.join(paths) or None
 
 
 def save_upload(settings: AppSettings, name: str, content: bytes, problem: Callable[[str], str]) -> Path:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from inspect import signature
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,8 +17,8 @@ from msgspec import Struct
 from multidict import MultiMapping
 
 from sealegs.api.launch import ProcessTask, own_process
-from sealegs.api.run import RUN_ARGUMENTS
-from sealegs.api.setup import data_problem
+from sealegs.api.run import RUN_ARGUMENTS, run
+from sealegs.api.setup import data_problem, parse_data
 from sealegs.app import fields
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
@@ -26,13 +28,14 @@ from sealegs.models.presets import NO_KEY, presets
 from sealegs.models.registry import split_spec
 from sealegs.options import describe
 
-SIZES = {"5": "Quick: 5 questions per language", "50": "Standard: 50 questions per language", "": "Full: all"}
-"""Questions of each language, as a form sends them."""
+SIZES = {"5": "Quick: 5 {}", "50": "Standard: 50 {}", "": "Full: all"}
+"""As a form sends them, with words for what a benchmark counts."""
 WORDS = ("starter", "published")
 """Data that is not a file."""
 SERVER_EXAMPLE = "http://127.0.0.1:8000/v1"
 ADDRESS = re.compile(r"https?://[^\s/]+(/\S*)?")
 LANGUAGES = re.compile(r"[a-z_, -]{0,100}")
+DEFAULTS = {name: signature(run).parameters[name].default for name in RUN_ARGUMENTS}
 AMOUNTS = {name: fields.title(name) for name in ("price_in", "price_out", "max_usd")}
 
 
@@ -49,10 +52,15 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     amounts: dict[str, float]
 
     @property
+    def sources(self) -> list[str]:
+        """Each path or name of data."""
+        return self.data.split(fields.SEPARATOR)
+
+    @property
     def arguments(self) -> dict[str, Any]:
         given = {
             "model": self.model,
-            "data": self.data,
+            "data": self.sources,
             "limit": self.limit,
             "lang": self.lang or None,
             "seed": self.seed or None,
@@ -148,9 +156,9 @@ def from_address(settings: AppSettings, query: Mapping[str, str]) -> Filled:
     return Filled(benchmark=query.get("benchmark", ""), values=values)
 
 
-def from_run(settings: AppSettings, run: Run) -> Filled:
+def from_run(settings: AppSettings, like: Run) -> Filled:
     """Benchmark, data and sizes of a run; its models and methods where this person started it."""
-    spec, process = run.spec, own_process(run.path)
+    spec, process = like.spec, own_process(like.path)
     if process is not None and process.kind == "run" and process.task.benchmark == spec.benchmark:
         return _from_task(settings, process.task)
     source = str(spec.data.get("source", ""))
@@ -170,11 +178,14 @@ def from_run(settings: AppSettings, run: Run) -> Filled:
 
 
 def _from_task(settings: AppSettings, task: ProcessTask) -> Filled:
-    given = task.settings
-    data, lang = given.get("data") or "starter", given.get("lang") or ""
+    given, lang = task.settings, task.settings.get("lang") or ""
     names = {str(path): name for name, path in settings.data_sets().items()}
+    paths = [
+        str(path) if source not in WORDS and (path := Path(task.directory, source)).exists() else source
+        for source in parse_data(given.get("data") or "starter")
+    ]
     values = {
-        "data": names.get(str(data), str(data)) if isinstance(data, str) else "",
+        "data": fields.SEPARATOR.join(names.get(path, path) for path in paths),
         "size": str(given.get("limit") or ""),
         "lang": lang if isinstance(lang, str) else ",".join(lang),
         "seed": str(given.get("seed") or ""),
@@ -184,9 +195,11 @@ def _from_task(settings: AppSettings, task: ProcessTask) -> Filled:
     known = {option.name for option in describe(benchmark_class(task.benchmark).Options)}
     options = {name: value for name, value in given.items() if name in known}
     left_out = [
-        name
+        fields.title(name)
         for name, value in given.items()
-        if value and name in RUN_ARGUMENTS and name not in {*values, "limit", "model", "base_url"}
+        if value
+        and value != DEFAULTS.get(name, value)
+        and name not in {*values, "limit", "model", "base_url"}
     ]
     note = f"Not in this form, and not taken over: {', '.join(left_out)}." if left_out else ""
     return Filled(benchmark=task.benchmark, values=values, options=options, note=note)

@@ -58,9 +58,7 @@ RUN_OPTIONS = compose(
         help="Read a field from a column of another name: query=question; repeat.",
     ),
     options.lang_option,
-    click.option(
-        "--limit", type=int, help="Use at most this many questions of each language, data set or task."
-    ),
+    click.option("--limit", type=int),
     click.option(
         "--seed",
         type=int,
@@ -132,6 +130,8 @@ def _make_run(name: str) -> click.Command:
     for option in command.params:
         if isinstance(option, click.Option) and option.name == "data":
             option.show_default = bool(benchmark.starter.sha256)
+        if isinstance(option, click.Option) and option.name == "limit":
+            option.help = f"Use at most this many {benchmark.help.limit}."
     return command
 
 

@@ -71,6 +71,8 @@ class Help(NamedTuple):
     inspect: Mapping[str, Any] = {}
     """Options of its task for Inspect that differ from those of `run`: Inspect's models give neither
     log-probabilities of a text nor a count of its tokens."""
+    limit: str = "questions of each language"
+    """What `--limit` counts."""
 
 
 class Benchmark(Generic[InputsT, DetailT]):

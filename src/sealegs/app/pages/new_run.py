@@ -96,7 +96,7 @@ def _form(
     benchmark = benchmark_class(name)
     shown, rest = fields.folded(fields.fields(benchmark.Options, settings, filled.options), SHOWN)
     size = filled.values.get("size", "5")
-    sizes = SIZES if size in SIZES else {size: f"{size} questions per language", **SIZES}
+    sizes = SIZES if size in SIZES else {size: f"{size} {{}}", **SIZES}
     return render_page(
         settings, "new_run.html", "/new-run",
         title="New run",
@@ -112,7 +112,7 @@ def _form(
         embedded_problem=_embedded_problem(),
         folders=list(settings.model_folders()),
         data_sets=[each for each, path in settings.data_sets().items() if not data_problem(name, path)],
-        sizes=sizes,
+        sizes={each: words.format(benchmark.help.limit) for each, words in sizes.items()},
         size=size,
         values=filled.values,
         variables=[NO_KEY, *sorted({preset.key for preset in presets().values() if preset.key})],
@@ -175,7 +175,7 @@ def _reviewed(
         plan=replace(shown, lines=[fields.with_titles(line) for line in shown.lines]),
         requests=requests,
         time=expected_time(settings, chosen, requests),
-        calls=calls_of(refs, [chosen.data]),
+        calls=calls_of(refs, chosen.sources),
         trial=trial,
         signs=SIGNS,
         fields=[
@@ -191,8 +191,8 @@ def _facts(chosen: RunRequest) -> dict[str, str]:
     facts = {
         "Benchmark": benchmark_title(chosen.benchmark),
         "Model": split_spec(chosen.model)[0] if chosen.model else "",
-        "Data": Path(chosen.data).name,
-        "Size": "all questions" if chosen.limit is None else f"{chosen.limit} questions per language",
+        "Data": ", ".join(Path(source).name for source in chosen.sources),
+        "Size": f"{chosen.limit} {benchmark_class(chosen.benchmark).help.limit}" if chosen.limit else "all",
         "Languages": chosen.lang or "all",
         "Seed": str(chosen.seed or ""),
     }

@@ -116,6 +116,7 @@ class Miron(Benchmark[MironInputs, MironDetail]):
         },
         demo={"model": "embedded", "limit": 10},
         inspect={"confidence": "no"},
+        limit="examples of each language",
     )
     options: MironOptions
 

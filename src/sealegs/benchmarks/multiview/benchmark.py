@@ -50,7 +50,7 @@ class MultiviewOptions(Struct, frozen=True, kw_only=True):
     method: Annotated[
         tuple[str, ...],
         Meta(
-            description="What orders the triplets, in one of the forms above; repeat. Arguments of a model "
+            description="What orders the triplets, in one of the forms listed; repeat. Arguments of a model "
             "and settings of the method come after its SPEC: judge:openai:NAME?base_url=…&temperature=0.7; "
             "NAME=METHOD names a method."
         ),
@@ -123,6 +123,7 @@ class Multiview(Benchmark[Triplet, MultiviewDetail]):
         },
         demo={"method": ["bm25", "embed:embedded-embedder", "judge:embedded+logprobs"], "limit": 2},
         inspect={"method": ("judge:inspect",)},
+        limit="triplets of each task",
     )
     options: MultiviewOptions
 
