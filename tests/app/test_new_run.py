@@ -212,7 +212,7 @@ def test_a_run_of_the_terminal_is_begun_again_with_all_its_data(
     [
         ("mirae", "questions of each language"),
         ("miron", "examples of each language"),
-        ("rgb", "questions of each data set (language and kind)"),
+        ("rgb", "questions of each data set"),
         ("multiview", "triplets of each task"),
     ],
 )

@@ -253,7 +253,7 @@ def test_tokenizers_are_compared(app: Serving, tmp_path: Path) -> None:
     assert reply.status == 200
     assert "tokens" in reply.text
     assert app.visitor.submit("/tokenizers", reply.text, {"specs": ""}).status == 422
-    absent = app.visitor.submit("/tokenizers", reply.text, {"specs": "embedded\nhf:someone/model"})
+    absent = app.visitor.submit("/tokenizers", reply.text, {"specs": "embedded\r\nhf:someone/model"})
     assert absent.status == 422
     assert "this page does not call huggingface.co" in absent.text
     assert ">embedded\nhf:someone/model</textarea>" in absent.text, "what was typed is still there"

@@ -32,7 +32,7 @@ def _form(settings: AppSettings, specs: str = "", problem: str = "") -> dict[str
 
 async def compare(request: web.Request) -> web.Response:
     settings, form = settings_of(request), await request.post()
-    text = str(form.get("specs", ""))
+    text = "\n".join(str(form.get("specs", "")).splitlines())  # a browser sends two characters for one
     try:
         return html(await in_thread(_compared, settings, text))
     except SealegsError as error:

@@ -191,7 +191,7 @@ class Rgb(Benchmark[RgbInputs, RgbDetail]):
             ),
         },
         demo={"model": "embedded", "limit": 8, "passages": 2, "noise_rates": "0.5", "max_tokens": 120},
-        limit="questions of each data set (language and kind)",
+        limit="questions of each data set",
     )
     options: RgbOptions
 
