@@ -20,7 +20,17 @@ from sealegs.text.answer_search.spelling import simplified
 
 _BLANK = re.compile(r"(?<=[\w*])[ \t]*[:：→][* \t]{0,8}(?:[-–—?？∅…]{1,8}|\.{3})[ \t]*$", re.MULTILINE)
 _BLANK_CELL = re.compile(r"(?<=\w)[ \t]*\|[ \t]*(?:[✗❌✘?？—–]|-{1,2})[ \t]*(?=\|)")
-_TITLE = re.compile("《([^《》\n]{1,40})》")
+_TITLE = re.compile(
+    '《(?P<han>[^《》\n]{1,40})》|(?<![*\\w])[*"\u201c](?!No|Insufficient|Information|Document)'
+    "(?P<latin>[A-Z][\\w'\u2019]*"
+    "(?: (?:(?:of|the|and|in|to|a|for|from|on|at|with|by) ){0,2}[A-Z][\\w'\u2019]*){1,6})"
+    '[*"\u201d](?![*\\w])'
+)
+"""A title in its marks; in Latin letters of words with capitals, in italics or quotation marks."""
+_OFFER = re.compile(
+    r"(?<=[.!?。！？\n])\s*(?:(?:Would|Do|Shall|Should|Can|Could|May) (?:you|I|we)\b"
+    r"|(?:请问|是否|您|你|需要|要不要|希望)[^。！？?\n]{0,12}我)[^.。！？?\n]{1,200}[?？]"
+)
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
 _CROSS_THEN_CHECK = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘](?=[^❌✗✘\n]{1,200}[✅✔✓])")
@@ -48,7 +58,8 @@ def read_reply(
 ) -> ClassifiedReply:
     """The classes of a reply's words, with the right answer and the false one marked."""
     spans = answer_spans(false, listed, "K", query) | answer_spans(right, listed, "G", query)
-    titles = tuple((title,) for title in _TITLE.findall(simplified(text)) if title not in query)
+    marked = (match["han"] or match["latin"] for match in _TITLE.finditer(simplified(text)))
+    titles = tuple((title,) for title in marked if title not in query)
     if titles:
         taken = {place for start, (end, _) in spans.items() for place in range(start, end)}
         named = answer_spans(NamedAnswer(titles, ()), listed, "M", query)
@@ -77,8 +88,9 @@ def answer_spans(
 
 
 def _marks_read(text: str) -> str:
-    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out."""
-    text = _STRUCK.sub(" ", text)
+    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out
+    and what the reply offers to do."""
+    text = _STRUCK.sub(" ", _OFFER.sub("", text))
     text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
     text = _CROSS_BEFORE.sub(r"Wrong: \g<wrong>\nRight: ", text)
     return _CROSS.sub(" wrong", _CROSS_THEN_CHECK.sub(" wrong; ", text))

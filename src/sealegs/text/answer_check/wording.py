@@ -159,9 +159,11 @@ def read(listed: Sequence[Word], query: str, answers: Mapping[int, tuple[int, st
             end, letter = _enumeration(listed, position, answers), "#"
         elif not letter:
             end, letter = _classified(listed, position)
-            if letter in SAYING and _is_asked_about(listed, position, end, query):
+            if letter in ("n", "l", "v") and _is_in_a_title(listed, position, end, tokens):
+                letter = "w"
+            elif letter in SAYING and _is_asked_about(listed, position, end, query):
                 letter = "Q"
-            elif letter in ("l", "e", "A") and (
+            elif letter in ("l", "v", "e", "A") and (
                 word.cased == "Na"
                 or _begins_name(listed, position, end)
                 or (word.cased[:1].isupper() and tokens and tokens[-1].letter == "M")
@@ -254,11 +256,17 @@ def _classified(listed: Sequence[Word], position: int) -> tuple[int, str]:
     for length in lengths.get(word.text, ()):
         phrase = listed[position : position + length]
         letter = letters.get(tuple([w.text for w in phrase]))
-        if letter and phrase[-1].clause == word.clause:
+        if letter and phrase[-1].clause == word.clause and not _enters_name(phrase):
             return position + len(phrase), letter
     if _HANGUL_WORD.match(word.text):
         return _korean(listed, position)
     return position + 1, letters.get((word.text,)) or letters.get((_base(word.text),), "")
+
+
+def _enters_name(phrase: Sequence[Word]) -> bool:
+    """Whether a phrase runs into a name: "is Mystery", of "is Mystery at Sea"."""
+    small, capital = phrase[0].cased[:1].islower(), phrase[-1].cased
+    return small and len(capital) > 2 and capital[:1].isupper()
 
 
 def _korean(listed: Sequence[Word], position: int) -> tuple[int, str]:
@@ -276,6 +284,19 @@ def _korean(listed: Sequence[Word], position: int) -> tuple[int, str]:
         if begins and listed[end - 1].clause == listed[position].clause:
             return end, letter
     return position + 1, ""
+
+
+def _is_in_a_title(listed: Sequence[Word], position: int, end: int, tokens: Sequence[ReplyToken]) -> bool:
+    """Whether a word of declining belongs to a title: "is called Without Ada", 沉默的海湾, 红楼之谜."""
+    before = listed[position - 1] if position else None
+    if not HAN_WORD.match(listed[position].text):
+        inside = before is not None and before.clause == listed[position].clause
+        return inside and _begins_name(listed, position, end)
+    if before is not None and before.text == "之":
+        return len(tokens) > 1 and tokens[-2].letter != "G"  # the right answer and more is another title
+    after = listed[end : end + 2]
+    attributive = len(after) > 1 and after[0].text == "的" and HAN_WORD.match(after[1].text)
+    return bool(attributive) and after[1].clause == after[0].clause and not _classified(listed, end + 1)[1]
 
 
 def _begins_name(listed: Sequence[Word], position: int, end: int) -> bool:
