@@ -10,7 +10,7 @@ from msgspec import Struct
 from rgb_labelled import FOLDER
 from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
 from sealegs.files.jsonfile import read_json_lines
-from sealegs.text.answer_check.wording import PHRASES, lexicon
+from sealegs.text.answer_check.lexicon import PHRASES, lexicon
 from sealegs.text.answer_search.normalization import plain, words
 
 

@@ -11,7 +11,7 @@ import re
 from functools import cache
 
 from sealegs.files.package_data import read_json
-from sealegs.text.answer_check.wording import LETTERS
+from sealegs.text.answer_check.lexicon import LETTERS
 
 CLASSES = LETTERS | {
     "stating": "cZ",
