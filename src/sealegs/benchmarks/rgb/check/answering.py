@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from sealegs.benchmarks.rgb.check.last_value import is_told_at_last
-from sealegs.benchmarks.rgb.check.remarks import WHOLE_QUESTION, Remarks
+from sealegs.benchmarks.rgb.check.remarks import NEAR, WHOLE_QUESTION, Remarks
 from sealegs.benchmarks.rgb.check.rules import find
 from sealegs.text.answer_check.clauses import HALF_QUESTION, ends_sentence
 
@@ -28,7 +28,11 @@ class Answering:
     def __init__(self, remarks: Remarks, tiers: Sequence[str]) -> None:
         self.remarks, self.tiers = remarks, tiers
         self.clauses, self.letters = remarks.clauses, remarks.letters
+        self.set_aside = {remarks.value_set_aside(number) for number, tier in enumerate(tiers) if tier}
         self.repeats = [self._repeated(number) for number in range(len(self.clauses))]
+        self._first_declining = next((number for number, tier in enumerate(tiers) if tier), len(tiers))
+        self.stating = {number for number in range(len(self.clauses)) if self._states(number)}
+        """The clauses that state a value."""
 
     def _repeated(self, number: int) -> float:
         """The share of the question's words in a clause, with those that lead to it: "In Leeds, Ada won"."""
@@ -37,13 +41,15 @@ class Answering:
 
     def _first(self, number: int) -> int:
         """The first of the clauses that lead to one."""
+        first = number
         while (
-            number
-            and not ends_sentence(self.clauses, number - 1)
-            and _LEADING.fullmatch(self.letters[number - 1])
+            first
+            and number - first < NEAR
+            and not ends_sentence(self.clauses, first - 1)
+            and _LEADING.fullmatch(self.letters[first - 1])
         ):
-            number -= 1
-        return number
+            first -= 1
+        return first
 
     def answers(self, number: int, first: int) -> bool:
         """Whether a clause clearly gives some answer, in a reply that declines from the clause `first` on."""
@@ -78,7 +84,7 @@ class Answering:
         value = "[GKM#]|B[xm]*w+$" if self.remarks.han else "[GKM#]"
         return whole and told and bool(re.search(value, letters))
 
-    def states(self, number: int) -> bool:
+    def _states(self, number: int) -> bool:
         """Whether a clause states a value in the question's words, or of what it asks for."""
         letters = self.letters[number]
         if self._is_taken(number) or re.search("[nNWJq]", letters) or not self.remarks.has_value(number):
@@ -92,7 +98,7 @@ class Answering:
     def _is_opposed(self, number: int) -> bool:
         """Whether a clause is what a reply says against a remark: "It isn't said why, but York won"."""
         first = self._first(number)
-        contrast = self.letters[first][0] == "b" and any(self.tiers[:first])
+        contrast = self.letters[first][0] == "b" and self._first_declining < first
         conceded = first and self.tiers[first - 1] and self.letters[first - 1][0] == "g"
         told = "".join(self.letters[first : number + 1])
         return bool(contrast or conceded) and not re.search("[ckZE]", told)
@@ -138,7 +144,7 @@ class Answering:
         letters, repeats = self.letters[number], self.repeats[number]
         if self._is_taken(number):
             return False
-        if self.concludes(number) or self.states(number):
+        if self.concludes(number) or number in self.stating:
             return True
         apart = ends_sentence(self.clauses, 0) or bool(find("about_other_documents", self.letters[1]))
         alone = "m?w[wQmxB]{0,8}" if self.remarks.han and apart else "w{1,6}"
@@ -195,5 +201,6 @@ class Answering:
         return number > 0 and not ends_sentence(self.clauses, number - 1)
 
     def _is_taken(self, number: int) -> bool:
-        """Whether a clause declines, reports or names candidates, and so gives no answer."""
-        return bool(self.tiers[number] or self.remarks.is_report(number) or "N" in self.letters[number])
+        """Whether a clause declines, reports, names candidates or a value set aside: it gives no answer."""
+        beside = number in self.set_aside or "N" in self.letters[number]
+        return bool(self.tiers[number] or self.remarks.is_report(number) or beside)

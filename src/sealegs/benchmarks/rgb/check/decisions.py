@@ -26,6 +26,9 @@ from sealegs.text.answer_check.denials import (
 from sealegs.text.answer_check.set_aside import set_aside
 from sealegs.text.answer_check.wording import ClassifiedReply, asks_about_error
 
+LONG = 12
+"""Clauses of a sentence, to either side of one, that are read with it."""
+
 
 class Decisions(NamedTuple):
     """What a reply does, and the tokens that decided it."""
@@ -120,8 +123,6 @@ class _ReplyClauses:
             return []
         if self._tells and all("D" in self.letters[n] for n in remarks):
             return []
-        if any(find("some_documents_state", letters) for letters in self.letters):
-            return []  # "Documents 1 and 2 are unrelated. Document 3 says ..."
         if self._one_states or (self._is_about_some(remarks) and self._names_a_value(remarks)):
             return []
         if all(find("about_other_documents", self.letters[n]) for n in remarks):
@@ -151,19 +152,24 @@ class _ReplyClauses:
         """Whether it declines something else than what was asked, or names none of it beside a value."""
         if self.remarks.is_detail(number):
             return True
-        states = self.tiers[number] != "refuses" and any(map(self.answering.states, range(len(self.letters))))
-        return states and not self._names_the_question(number)
+        beside = self.answering.stating and self.tiers[number] != "refuses"
+        return bool(beside) and not self._names_the_question(number)
 
     def _names_the_question(self, number: int) -> bool:
         """Whether the sentence of a clause that declines names what was asked, besides where it answers: "The
         CEO, however, is not named"."""
-        sentence, elided = self.clauses[number].sentence, self.letters[number][0] in "nB"
+        elided = self.letters[number][0] in "nB"
         around = [
-            letters
-            for n, letters in enumerate(self.letters)
-            if self.clauses[n].sentence == sentence and (elided or not self.answering.states(n))
+            self.letters[n] for n in self._sentence(number) if elided or n not in self.answering.stating
         ]
         return bool(re.search("[JHQqa]|W(?!j)", "".join(around)))
+
+    def _sentence(self, number: int) -> range:
+        """The clauses of the sentence of one, or the nearest of them."""
+        sentence = self.clauses[number].sentence
+        near = range(max(0, number - LONG), min(len(self.clauses), number + LONG + 1))
+        same = [n for n in near if self.clauses[n].sentence == sentence]
+        return range(same[0], same[-1] + 1)
 
     def _is_about_some(self, remarks: Sequence[int]) -> bool:
         """Whether remarks are all about some documents only."""
@@ -184,7 +190,9 @@ class _ReplyClauses:
     def _one_states(self) -> bool:
         """Whether one document answers: "Most are not relevant. The one that is says 1912"."""
         return any(
-            self.remarks.has_value(n) and find("one_that_states", letters)
+            self.remarks.has_value(n)
+            and find("one_that_states", letters)
+            and n not in self.answering.set_aside
             for n, letters in enumerate(self.letters)
         )
 

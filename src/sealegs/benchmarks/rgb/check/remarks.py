@@ -126,9 +126,24 @@ class Remarks:
         before = [clause.letters for clause in self.clauses[:number] if clause.sentence == sentence]
         return bool(find("tells_else", ",".join([*before, self.letters[number]])))
 
+    def value_set_aside(self, number: int) -> int | None:
+        """The clause with the value that this one calls no answer: "Text 1 has York, but this is not it"."""
+        if not re.match("[bxmg]*j[^JHQ]*$", self.letters[number]):
+            return None
+        before = number - 1
+        if before > 0 and re.fullmatch("[bgxm]+", self.letters[before]):
+            before -= 1
+        opposed = self.letters[before + 1][0] == "b"  # "Document 1 has York. However, ..."
+        if before < 0 or (ends_sentence(self.clauses, before) and not opposed):
+            return None
+        named = re.search("d.*[ck]|[ck].*d|[GKM#w]m*Bm*c", self.letters[before])
+        return before if named and "n" not in self.letters[before] and self.has_value(before) else None
+
     def is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""
         letters = self.letters[number]
+        if self.value_set_aside(number) is not None:
+            return True
         if _is_about_some(letters) or (self._continues(number) and _is_about_some(self.letters[number - 1])):
             return True
         if self._is_under_another_label(number) or self._is_of_the_value(number):
