@@ -28,7 +28,8 @@ class Answering:
     def __init__(self, remarks: Remarks, tiers: Sequence[str]) -> None:
         self.remarks, self.tiers = remarks, tiers
         self.clauses, self.letters = remarks.clauses, remarks.letters
-        self.set_aside = {remarks.value_set_aside(number) for number, tier in enumerate(tiers) if tier}
+        aside = (remarks.value_set_aside(number) for number, tier in enumerate(tiers) if tier)
+        self.set_aside = {number for number in aside if number is not None}
         self.repeats = [self._repeated(number) for number in range(len(self.clauses))]
         self._first_declining = next((number for number, tier in enumerate(tiers) if tier), len(tiers))
         self.stating = {number for number in range(len(self.clauses)) if self._states(number)}

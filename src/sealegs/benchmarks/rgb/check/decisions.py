@@ -100,6 +100,10 @@ class _ReplyClauses:
             denied = denied or rejected
         return Decisions(rejected, detected, right, None if right else denied)
 
+    def _whole(self, number: int) -> TokenSpan:
+        clause = self.clauses[number]
+        return TokenSpan(clause.start, clause.start + len(clause.letters))
+
     def _quote(self, number: int) -> TokenSpan:
         return quote(self.clauses[number], find(self.tiers[number], self.letters[number]))
 
@@ -260,7 +264,7 @@ class _ReplyClauses:
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
             ):
-                return TokenSpan(clause.start, clause.start + len(clause.letters))
+                return self._whole(number)
         return None
 
     def _only_describes(self, letters: str) -> bool:
