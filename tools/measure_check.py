@@ -19,9 +19,9 @@ HEAD = """# How often RGB's lenient check is right
 <!-- Written by `python tools/measure_check.py --write`. -->
 
 Precision and recall of the check that [rgb](../rgb.md#deciding-on-one-answer) describes, on replies that
-were labelled without it, with 95 % intervals by Wilson. Only by the first set and the last no rule
-was changed: the errors on all others, of the one before the last on one half, were read, and rules changed
-after, so that their tables are no estimate for new replies."""
+were labelled without it, with 95 % intervals by Wilson. Only by the first set, and those whose errors were
+counted and not read, no rule was changed: the errors on all others, of those in the style of chat models on
+one half, were read, and rules changed after, so that their tables are no estimate for new replies."""
 NATURAL = """Replies as models give them in such a task, and not made to break rules, by a writer who had
 read none of the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give
 both parts of an answer apart, or round it."""
@@ -72,6 +72,13 @@ REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions dr
 to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
 were read, 10 of 25 rejections in English were false, and the only report, in Chinese; before those on all
 were, 8 of 23, and 6 of 68 right answers."""
+REAL_UNSEEN = """SmolLM2-135M-Instruct at temperature 0.2 on starter sets of seeds 8812 and 9127, drawn
+when the rules were there: 198 English replies to the usual prompts, questions drawn at random for every
+noise rate and ability, 166 to seven requests to decline and 92 to five to report errors, and 59 Chinese
+ones, which all ended at the limit of tokens. Labelled by reading before the check was applied; 17 and 3
+on which careful readers may differ are left out. When first measured rejection had .766 and .973, right
+answers .961 and 1, error detection .944 and 1 (English). The errors were counted and not read: of the
+false rejections two are of the usual prompts, by the rules of now."""
 HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
@@ -89,6 +96,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "real": ("Replies of a real model", REAL),
     "negated": ("Replies of a real model with negations", NEGATED),
     "real_7301": ("Replies of a real model to a fresh set", REAL_7301),
+    "real_unseen": ("Replies of a real model to two sets that were not seen", REAL_UNSEEN),
     "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
     "hedged": ("Declines and hedged answers", HEDGED),
     "set_aside": ("Replies that set a value aside", SET_ASIDE),
