@@ -232,11 +232,11 @@ def test_a_run_is_watched_stopped_resumed_and_listed(app: Serving, tmp_path: Pat
     """The server answers a few prompts; the others wait until the run was stopped."""
     with Scripted(lambda prompt: "I do not know.", holds_after=3) as server:
         name = begun(app, FORM | {"address": server.url, "size": "40"})
-        until(lambda: "samples answered" in app.visitor.get(address("/run", run=name)).text)
+        until(lambda: "I do not know." in app.visitor.get(address("/run", run=name)).text)
         page = app.visitor.get(address("/run", run=name)).text
         assert f'data-events="/events?run={name}"' in page
         assert '<noscript><meta http-equiv="refresh"' in page
-        assert "I do not know." in page, "samples as they arrive"
+        assert "samples answered" in page
         assert 'action="/run/stop"' in page
         assert "Stop" in app.visitor.get("/").text
         assert app.visitor.post("/run/stop", app.form("/new-run") | {"run": name}).status == 303

@@ -35,10 +35,15 @@ PAGES = (
     ("/explained", "Explained", False),
 )
 """Address and name of each page of the navigation, and whether it starts something."""
-FAULT = (
-    "This page could not be made: a file that it is made from is damaged, or Sealegs has a fault. The "
-    "details are on the terminal that the app was started in."
-)
+LARGEST_UPLOAD_BYTES = 20 * 2**20
+PROBLEMS = {
+    404: "There is no such page.",
+    405: "This address takes what a form sends: begin with the form.",
+    413: f"files of more than {LARGEST_UPLOAD_BYTES >> 20} MB cannot be sent here. Give the path instead.",
+    500: "This page could not be made: a file that it is made from is damaged, or Sealegs has a fault. The "
+    "details are on the terminal that the app was started in.",
+}
+"""What a page says, by the status of its response."""
 
 
 def settings_of(request: web.Request) -> AppSettings:
@@ -89,32 +94,20 @@ async def in_thread(act: Callable[..., T], *args: Any, **more: Any) -> T:
     return await asyncio.to_thread(act, *args, **more)
 
 
-def problem_page(settings: AppSettings, address: str, error: Exception, status: int) -> web.Response:
-    text = page(settings, "problem.html", address, title="That did not work", problem=str(error))
-    return html(text.replace(str(settings.runs), settings.shown_runs), status)
-
-
 @web.middleware
 async def with_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
     """An error of Sealegs is a page with its own words; the details of any other are not for a page."""
     try:
         return await handler(request)
     except (SealegsError, OSError) as error:
-        return problem_page(settings_of(request), request.path, error, 422)
-    except web.HTTPNotFound:
-        reason = SealegsError("There is no such page.")
-        return problem_page(settings_of(request), request.path, reason, 404)
-    except web.HTTPMethodNotAllowed:
-        reason = SealegsError("This address takes what a form sends: begin with the form.")
-        return problem_page(settings_of(request), request.path, reason, 405)
-    except web.HTTPRequestEntityTooLarge:
-        size = f"{request.client_max_size // 2**20} MB"
-        large = SealegsError(
-            f"files of more than {size} cannot be sent here. Go back and give the path instead."
-        )
-        return problem_page(settings_of(request), request.path, large, 413)
-    except web.HTTPException:
-        raise
+        problem, status = str(error), 422
+    except web.HTTPException as error:
+        if error.status not in PROBLEMS:
+            raise
+        problem, status = PROBLEMS[error.status], error.status
     except Exception:  # noqa: BLE001  # whatever it is: the terminal has it, the page none of it
         log.error("%s %s\n%s", request.method, request.path, escape_controls(traceback.format_exc()))
-        return problem_page(settings_of(request), request.path, SealegsError(FAULT), 500)
+        problem, status = PROBLEMS[500], 500
+    settings = settings_of(request)
+    text = page(settings, "problem.html", request.path, title="That did not work", problem=problem)
+    return html(text.replace(str(settings.runs), settings.shown_runs), status)

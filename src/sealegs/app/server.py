@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from sealegs.app.access import TOKEN, AccessControl
 from sealegs.app.opening import browser_opened
-from sealegs.app.rendering import with_problems
+from sealegs.app.rendering import LARGEST_UPLOAD_BYTES, with_problems
 from sealegs.app.routes import add_routes
 from sealegs.app.settings import SETTINGS, AppSettings
 from sealegs.errors import UsageError
@@ -24,7 +24,6 @@ from sealegs.errors import UsageError
 Say: TypeAlias = Callable[[str], None]
 
 NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
-LARGEST_UPLOAD_BYTES = 20 * 2**20
 SHUTDOWN_S = 2.0
 """How long open connections are waited for at the end."""
 
