@@ -238,8 +238,10 @@ Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 
 
 def no_interval_reason(method: str) -> str:
-    """What follows `none: ` in the method of a figure or a test, where there is no interval."""
-    return method.removeprefix("none: ") if method.startswith("none: ") else ""
+    """What follows `none: ` in the method of a figure or a test, where there is no interval; `groups` in the
+    words of a reader."""
+    reason = method.removeprefix("none: ") if method.startswith("none: ") else ""
+    return reason.replace("groups", "independent samples")
 
 
 class Figure(Struct, frozen=True, kw_only=True):

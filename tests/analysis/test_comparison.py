@@ -46,7 +46,12 @@ def test_a_difference_covers_the_samples_that_have_a_value_in_both_runs(tmp_path
     before.flat[:12] = np.nan
     after.flat[9:24] = np.nan
     before.flat[12:24] = 9.0  # were they counted, a would be far above
-    [found] = sl.compare(*store_pair(tmp_path, before, after)).differences
+    comparison = sl.compare(*store_pair(tmp_path, before, after))
+    assert (
+        ", both over the 36 prompts from 12 questions that both answered; "
+        in comparison.overview().verdicts[0]
+    )
+    [found] = comparison.differences
     assert (found.n, found.coverage_a, found.coverage_b) == (36, 0.8, 0.75)
     assert found.coverage == pytest.approx(0.6)
     assert found.value_a == pytest.approx(before.flat[24:].mean())
@@ -115,7 +120,7 @@ def test_where_the_headline_is_unknown_the_next_main_figure_leads(tmp_path: Path
     ]
     found = sl.compare(*runs[:2])
     assert found.metrics[:2] == ("right_every_time", "mean_similarity")
-    assert "Right every time: B is better (B 25%, A 0%;" in repr(found)
+    assert "Right every time: B is better (B 25%, A 0%, " in repr(found)
     assert "Compared on 60 prompts" in repr(found)
     assert sl.compare(*runs).metrics == ("right_every_time",)
 

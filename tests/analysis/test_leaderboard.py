@@ -62,6 +62,7 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
     assert "Temperature: A 0.7, B 1.0" in boards[1].note
     assert "60 of 60 shared prompts ask different things" in boards[2].note
     assert boards[0].note == ""
+    assert len({board.title for board in boards}) == 1  # numbers are for those that rank
     with pytest.raises(UsageError):
         sl.compare(alike[0], others)
 
@@ -107,6 +108,7 @@ def test_methods_of_runs_are_entries_of_their_own(tmp_path: Path) -> None:
     judged = method[1]
     assert present(both.summary[named("minus_first", judged)].p) < 0.05
     [board] = sl.leaderboard([both])
+    assert board.counted == "triplets"
     accuracy = {name: both.summary[named("accuracy", name)].value or 0.0 for name in method}
     assert [row.name for row in board.rows] == sorted(method, key=accuracy.__getitem__, reverse=True)
     assert [row.rank for row in board.rows] == [1, 2]

@@ -35,7 +35,7 @@ def test_a_value_without_an_interval_is_marked_and_the_reason_given() -> None:
     grid = Grid("rgb", "ability", ["accuracy"], [("noise", [FIGURE]), ("rejection", [alone])])
     for drawn in (repr(grid), Overview("", grids=[grid]).to_markdown(), grid.to_html()):
         assert drawn.count("○") == 2  # beside the value, and in the note
-        assert "No interval: fewer than two groups." in drawn
+        assert "No interval: fewer than two independent samples." in drawn
     assert "○" not in repr(Grid("rgb", "ability", ["accuracy"], [("noise", [FIGURE])]))
     assert "●" in Scale(FIGURE).text()
     assert "○" in Scale(alone).text()
@@ -78,3 +78,13 @@ def test_what_does_not_apply_has_no_coverage_to_warn_of() -> None:
         Cell("–", "soft"),
         Cell("⚠ 0%", "warn"),
     ]
+
+
+def test_a_flag_is_not_broken_at_the_end_of_a_line() -> None:
+    drawn = Overview("", warnings=["Try a larger --max-tokens <b>."]).to_html()
+    assert '<span style="white-space: nowrap">--max-tokens</span> &lt;b&gt;.' in drawn
+
+
+def test_a_table_of_two_columns_of_figures_is_stacked_on_a_phone() -> None:
+    rows: list[tuple[str, list[Content]]] = [("a long name of a figure", [FIGURE, FIGURE])]
+    assert 'class="stacked"' in Grid("", "figure", ["SmolLM2-135M-Instruct", "other"], rows).to_html()

@@ -263,7 +263,12 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.interval(figure(0.996, 0.9, 0.9991), short=True) == "[0.900, 0.999]"
     assert text.value(figure(0.9998)) == text.value(figure(1.0)) == "1.00"
     assert text.signed_limits(0.004, -0.05, 0.06, "share") == ("-5.0%", "+6.0%")
-    assert text.interval(figure(0.05, 0.0026, 0.999, unit="share"), short=True) == "[0.3%, 99.9%]"
+    assert text.signed_limits(-0.03, -0.07, -0.002, "share") == ("-7.0%", "-0.2%")
+    assert text.interval(figure(0.05, 0.0026, 0.999, unit="share"), short=True) == "[<1%, >99%]"
+    assert text.interval(figure(0.997, 0.9, 0.9998, unit="share"), short=True) == "[90.0%, >99.9%]"
+    assert [text.share(each) for each in (0.7879, 2 / 3, 0.95, 0.94999, 0.9991, 1)] == [
+        "78%", "66%", "95%", "94%", "99.9%", "100%",
+    ]  # fmt: skip
 
 
 def test_limits_are_aligned_in_a_column() -> None:
@@ -415,8 +420,30 @@ def test_a_point_without_an_interval_is_hollow_and_breaks_the_band() -> None:
     assert marks(svg)["polygon"] == 1
     assert svg.count('opacity="0.4"') == 1
     assert len(re.findall('<circle[^>]*fill="#ffffff"', svg)) == 2  # the point, and its legend
-    assert "no 95% interval: fewer than two groups" in labels(svg)
+    assert "no 95% interval: fewer than two independent samples" in labels(svg)
     assert "no 95% interval" not in drawn(charts.curve({"run": levels("cosine")}, spec))
+
+
+def test_a_line_is_broken_where_a_value_is_missing() -> None:
+    spec = Curve(title="t", metric="m", along="level")
+    each = next(iter(levels("cosine").values()))
+    values = {1: 0.5, 2: 0.6, 3: None, 4: 0.7}
+    summary = {
+        f"m/level={level}": replace(each, value=value, scope={"level": str(level)})
+        for level, value in values.items()
+    }
+    svg = drawn(charts.curve({"run": summary}, spec))
+    lines = [points.split() for points in re.findall('<polyline points="([^"]*)"', svg)]
+    assert [len(points) for points in lines] == [2, 1]
+
+
+def test_bars_of_one_value_for_each_run_are_no_picture() -> None:
+    spec = Bars(title="t", metric="m", along="level")
+    each = next(iter(levels("share").values()))
+    one = {"m/level=1": replace(each, scope={"level": "1"})}
+    assert charts.bars({"a": one, "b": one}, spec) is None
+    two = one | {"m/level=2": replace(each, scope={"level": "2"})}
+    assert charts.bars({"a": one, "b": two}, spec) is not None
 
 
 def test_a_bar_without_an_interval_ends_in_a_hollow_point() -> None:

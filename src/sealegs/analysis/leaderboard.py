@@ -42,6 +42,8 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
     metric: str
     title: str
     rows: tuple[LeaderboardRow, ...]
+    counted: str = "samples"
+    """The word for what `n` of its figures counts: prompts, pairs."""
     note: str
     """Why its runs are not on the first board of their benchmark, or what was left out."""
     undecided: tuple[tuple[str, str], ...] = ()
@@ -150,7 +152,7 @@ def _boards(runs: Sequence[RunValues], metric: str) -> list[Leaderboard]:
             notes.append(why)
     benchmark = runs[0].run.spec.benchmark
     boards = []
-    for number, (group, note) in enumerate(zip(groups, notes, strict=True), 1):
+    for group, note in zip(groups, notes, strict=True):
         layout = _led_by(shared_layout([values.run for values in group]), metric, benchmark)
         title = f"{layout.name or benchmark}: {layout.headline_title}"
         title = ", ".join(filter(None, (title, layout.part(group[0].run.summary))))
@@ -161,13 +163,20 @@ def _boards(runs: Sequence[RunValues], metric: str) -> list[Leaderboard]:
             Leaderboard(
                 benchmark=benchmark,
                 metric=layout.headline,
-                title=f"{title} ({number})" if len(groups) > 1 else title,
+                title=title,
+                counted=layout.counted[0],
                 rows=rows,
                 undecided=undecided,
                 note=" ".join(filter(None, (note, *doubts))),
             )
         )
-    return boards
+    ranked = [board for board in boards if len(board.rows) > 1]
+    if len(ranked) < 2:
+        return boards
+    return [
+        replace(board, title=f"{board.title} ({1 + ranked.index(board)})") if board in ranked else board
+        for board in boards
+    ]
 
 
 def _rows(

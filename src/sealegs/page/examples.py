@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sealegs.page.format import STATUS_WORDS
 from sealegs.types import Response
 
 LONGEST_EXAMPLE_CHARS = 20_000
@@ -14,9 +15,8 @@ def answer_heading(number: int, answer: Response) -> str:
     """`Answer 1`, `Answer 2 (cut off)`, `Answer 3 (error: HTTP 500)`."""
     if answer.status == "ok":
         return f"Answer {number}"
-    if answer.status == "truncated":
-        return f"Answer {number} (cut off)"
-    return f"Answer {number} ({answer.status}{f': {answer.reason}' if answer.reason else ''})"
+    reason = f": {answer.reason}" if answer.reason and answer.status != "truncated" else ""
+    return f"Answer {number} ({STATUS_WORDS[answer.status]}{reason})"
 
 
 def shortened(text: str, most: int = 90) -> str:

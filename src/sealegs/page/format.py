@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from math import floor
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -39,6 +40,8 @@ TIMES = 10
 """How many times the lower limit of an amount the upper one may be, beyond which it says nothing."""
 WIDEST: dict[Unit, float] = {"correlation": 1.5, "cosine": 1.5, "share": 1.5, "points": 150}
 """Intervals, of differences for the most part, that are wider than this say nothing."""
+MOST_PLACES = 4
+"""Decimals of a percentage."""
 NONZERO = re.compile("[1-9]")
 
 
@@ -60,7 +63,7 @@ def decimals(unit: Unit) -> int:
 def _per_cent(amount: float) -> str:
     """A share as per cent, with enough digits to differ from 0% and 100%: 299 of 300 are 99.7%."""
     size = abs(amount)
-    for places in range(5):
+    for places in range(1 + MOST_PLACES):
         digits = f"{amount:.{places}%}"
         if NONZERO.search(digits) and (size >= 1 or "100" not in digits):
             return digits
@@ -87,8 +90,11 @@ def signed(amount: float, unit: Unit) -> str:
 
 
 def signed_limits(amount: float, low: float, high: float, unit: Unit) -> tuple[str, str]:
-    """Both ends of the interval of a difference, with the digits of the difference."""
+    """Both ends of the interval of a difference, with the digits of the difference, or more where one of them
+    would be all or nothing."""
     places = _places(amount, unit)
+    while unit == "share" and places < MOST_PLACES and any(_is_lost(end, places) for end in (low, high)):
+        places += 1
     return _plus(low, _limit(low, unit, places)), _plus(high, _limit(high, unit, places))
 
 
@@ -130,24 +136,33 @@ def limits(figure: Figure | None) -> tuple[str, str]:
 
 
 def _limit(amount: float, unit: Unit, places: int) -> str:
-    """An amount with so many decimals; more where it would otherwise be all or nothing."""
-    if unit == "share":
-        digits = f"{amount:.{places}%}"
-        all_or_nothing = not NONZERO.search(digits) or float(digits[:-1]) in (100.0, -100.0)
-        return number(amount, unit) if all_or_nothing else digits
-    digits = f"{amount:,.{places}f}"
+    """An amount with so many decimals; `<1%` and `>99%` where it would otherwise be all or nothing."""
+    if unit == "share" and _is_lost(amount, places):
+        least = 10.0**-places
+        near = f"<{least:.{places}f}%" if amount < 0.5 else f">{100 - least:.{places}f}%"
+        return near if amount > 0 else number(amount, unit)
+    digits = f"{amount:.{places}%}" if unit == "share" else f"{amount:,.{places}f}"
     return digits if NONZERO.search(digits) else digits.removeprefix("-")
 
 
+def _is_lost(amount: float, places: int) -> bool:
+    """Whether a share with so many decimals is all or nothing, though there is more to it."""
+
+    def is_whole(digits: str) -> bool:
+        return not NONZERO.search(digits) or abs(float(digits[:-1])) == 100
+
+    return is_whole(f"{amount:.{places}%}") and not is_whole(f"{amount:.{MOST_PLACES}%}")
+
+
 def no_interval(figure: Figure | None) -> str:
-    """Why a value has no interval: `fewer than two groups`; empty where it has one, and without a value."""
+    """Why a value has no interval, in words; empty where it has one, and without a value."""
     if figure is None or figure.value is None or (figure.low is not None and figure.high is not None):
         return ""
     return figure.reason or figure.method or "not known"
 
 
 def interval_words(figure: Figure) -> str:
-    """`95% interval 0.85 to 0.87`, `95% interval too wide`, `no 95% interval: fewer than two groups`."""
+    """`95% interval 0.85 to 0.87`, `95% interval too wide`, `no 95% interval: nothing to count`."""
     words = interval(figure)
     if words == TOO_WIDE:
         return f"95% {words}"
@@ -205,10 +220,19 @@ def nouns(count: int, plural: str) -> str:
 
 def statuses(figure: Figure) -> str:
     """How the requests behind a figure ended: `235 complete, 5 refused, 2 cut off`."""
-    words = {"ok": "complete", "truncated": "cut off", "unparsed": "not readable"}
-    return ", ".join(f"{count:,} {words.get(status, status)}" for status, count in figure.statuses.items())
+    return ", ".join(
+        f"{count:,} {STATUS_WORDS.get(status, status)}" for status, count in figure.statuses.items()
+    )
 
 
+STATUS_WORDS: Mapping[str, str] = {
+    "ok": "complete",
+    "truncated": "cut off",
+    "unparsed": "no usable answer",
+    "refused": "refused",
+    "error": "error",
+}
+"""How requests end, in the words that every table has."""
 TAG_WORDS = {"lang": "language"}
 """Tags (`edits`) and values of tags (`padding=neutral`) in words, where a reader would not know them.
 Benchmarks add those that their layouts declare (`Layout.words`)."""
@@ -251,9 +275,10 @@ def probability(p: float | None) -> str:
     return "–" if p is None else "< 0.001" if p < 0.001 else f"{p:.3f}"
 
 
-def share(number: float) -> str:
-    """A share as per cent; never rounded up to 100 % where something is missing."""
-    return "100%" if number == 1 else f"{min(number, 0.9999):.2%}".replace(".00%", "%")
+def share(amount: float) -> str:
+    """How much there is of what should be, as per cent; never rounded up, as it may be short of a floor."""
+    whole = 0.01 <= amount <= 0.99
+    return number(floor(100 * amount + 1e-9) / 100 if whole else amount, "share")
 
 
 UNCHANGED = "\n\t\u200c\u200d"

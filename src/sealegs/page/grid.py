@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
 GAP = 3
 """Spaces between two columns of figures at the terminal."""
-MANY_COLUMNS, MOST_STACKED = 4, 40
-"""Columns beside the row names from which a narrow screen stacks the cells of a row, and rows up to which."""
+MANY_COLUMNS = 2
+"""Columns beside the row names from which a narrow screen stacks the cells of a row."""
 STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
 
 
@@ -113,7 +113,7 @@ class Grid(Displayed, Struct, frozen=True):
     @property
     def stacked(self) -> bool:
         """Whether a narrow screen has its rows one below the other, with the cells of each in lines."""
-        return self.pictured or (len(self.columns) >= MANY_COLUMNS and len(self.rows) <= MOST_STACKED)
+        return self.pictured or len(self.columns) >= MANY_COLUMNS
 
     @property
     def missing(self) -> str:
@@ -330,7 +330,7 @@ def _text_cell(content: Content) -> str:
 
 
 def missing_note(grids: Iterable[Grid]) -> str:
-    """`○ No interval: fewer than two groups.`: why values of these tables have none; empty where each has."""
+    """`○ No interval: …`: why values of these tables have none; empty where each has one."""
     contents = (content for grid in grids for _, cells in grid.rows for content in cells)
     figures = (each.figure if isinstance(each, Scale) else each for each in contents)
     reasons = dict.fromkeys(no_interval(each) for each in figures if isinstance(each, Figure))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
 
 from sealegs.page import format as text
 from sealegs.page.grid import Cell, Content, beside, plain_cell
@@ -41,10 +43,19 @@ def _environment() -> Environment:
     environment.filters.update(
         {each.__name__: each for each in (*filters, text.value, text.escape_controls, cell)}
     )
-    environment.filters.update(beside=beside, numbered=numbered)
+    environment.filters.update(beside=beside, numbered=numbered, sentence=sentence)
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
     environment.globals.update(floor=text.FLOOR)
     return environment
+
+
+FLAG = re.compile("--[a-z][a-z0-9-]*")
+
+
+def sentence(words: str) -> Markup:
+    """An escaped text in which no flag of a command is broken at the end of a line."""
+    escaped = str(escape(text.escape_controls(words)))
+    return Markup(FLAG.sub(r'<span style="white-space: nowrap">\g<0></span>', escaped))  # noqa: S704
 
 
 def cell(content: Content) -> Cell:

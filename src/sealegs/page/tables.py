@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from typing import NamedTuple, TypeAlias
 
-from sealegs.page.format import interval, scope_words, share, tag_name, tag_value, value
+from sealegs.page.format import interval, scope_words, tag_name, tag_value, value
 from sealegs.page.grid import Cell, Content, Grid, coverage_cell
 from sealegs.page.layout import Column, Table
 from sealegs.page.metrics import Metric, scope_name, title_of
@@ -106,19 +106,13 @@ def runs_table(summaries: Mapping[str, Summary], table: Table) -> Grid:
     """Several runs' figures of one table: a row for each value of its row tag, a column for each run."""
     metric = table.metric or table.metrics[0].metric
     rows = in_order(v for summary in summaries.values() for v in values_of(summary, metric, table.rows))
-    totals = [figure(summary, metric, {}) for summary in summaries.values()]
     body: list[Row] = [
         (tag_value(row, table.rows), [figure(each, metric, {table.rows: row}) for each in summaries.values()])
         for row in rows
     ]
     if table.total:
-        body.append(("all", [*totals]))
-    # Runs of unequal coverage are not shown side by side without saying so.
-    columns = [
-        name if total is None or total.coverage == 1 else f"{name} (coverage {share(total.coverage)})"
-        for name, total in zip(summaries, totals, strict=True)
-    ]
-    return Grid(f"{table.title}, run by run", tag_name(table.rows), columns, body)
+        body.append(("all", [figure(summary, metric, {}) for summary in summaries.values()]))
+    return Grid(f"{table.title}, run by run", tag_name(table.rows), list(summaries), body)
 
 
 def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
@@ -126,7 +120,7 @@ def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
     figures = sorted(summary.values(), key=lambda each: len(each.scope))
     rows: list[Row] = []
     for each in figures[:MOST_FIGURES]:
-        limits = interval(each, short=True) or each.method
+        limits = interval(each, short=True) or each.reason or each.method
         cells: list[Content] = [scope_words(each.scope), Cell(value(each), "strong"), limits, f"{each.n:,}"]
         # What does not apply has no coverage either, unless requests failed.
         idle = each.n == 0 and {status for status, count in each.statuses.items() if count} <= ANSWERED

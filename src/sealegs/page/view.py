@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from sealegs.page.examples import answer_heading, cut_fairly, shortened
-from sealegs.page.format import escape_controls, number, number_or_dash
+from sealegs.page.format import STATUS_WORDS, escape_controls, number, number_or_dash
 from sealegs.page.grid import Displayed
 from sealegs.page.metrics import Metric, declaration
 from sealegs.types import Record, Response
@@ -254,7 +254,7 @@ def first_answer(record: Record) -> str:
     answer = next(iter(record.answers), None)
     if answer is None:
         return ""
-    return shortened(" ".join(answer.text[:400].split()), 160) or f"({answer.status})"
+    return shortened(" ".join(answer.text[:400].split()), 160) or f"({STATUS_WORDS[answer.status]})"
 
 
 # The same as plain text

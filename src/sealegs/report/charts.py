@@ -34,6 +34,8 @@ class Position(NamedTuple):
     low: float | None
     high: float | None
     no_interval: str = ""
+    joined: bool = True
+    """Whether a line may lead to it from the one before: not where one between them has no value."""
 
 
 class Series(NamedTuple):
@@ -101,7 +103,7 @@ def bars(
     """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare."""
     series, unit = _series(summaries, spec)
     count = sum(len(each.positions) for each in series)
-    if not 2 <= count <= MOST_BARS:
+    if not len(summaries) < count <= MOST_BARS:  # a picture of one bar, or of one for each run, says no more
         return None
     low, high = _domain(series, unit)
     return BarChart(
@@ -197,7 +199,8 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
         for line in lines[run] or [""]:
             parts = ((run, names_run), (tag_value(line, tag), names_line))
             name = escape_controls(" ".join(part for part, differs in parts if differs))
-            positions = []
+            positions: list[Position] = []
+            joined = True
             for x in values_of(summary, spec.metric, spec.along):
                 each = figure(summary, spec.metric, {spec.along: x, **({tag: line} if line else {})})
                 if each is not None and each.value is not None:
@@ -207,7 +210,10 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
                         reason = "too wide"  # as in the tables: it would make the bars too short to be read
                     low, high = (None, None) if reason else (low, high)
                     place = float(x) if is_number(x) else escape_controls(tag_value(x, spec.along))
-                    positions.append(Position(place, each.value, low, high, escape_controls(reason)))
+                    positions.append(Position(place, each.value, low, high, escape_controls(reason), joined))
+                    joined = True
+                elif each is not None:
+                    joined = False
             if positions:
                 series.append(Series(name, tuple(positions)))
     return tuple(series), unit

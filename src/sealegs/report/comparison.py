@@ -65,6 +65,8 @@ def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) ->
     a, b = names
     title, unit = _title(difference, layout), difference.unit
     values = f"{b} {number_or_dash(difference.value_b, unit)}, {a} {number_or_dash(difference.value_a, unit)}"
+    if difference.coverage < 1:  # then the values are not those of the runs
+        values += f", both over the {counts(difference, layout)} that both answered"
     low, high = difference.low, difference.high
     limits = ""
     if low is not None and high is not None and not is_uninformative(low, high, unit):

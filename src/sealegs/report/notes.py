@@ -121,7 +121,7 @@ def ending_notes(run: Run) -> list[Note]:
     if missing > MANY * requests:
         listed = ", ".join(f"{counts[how]:,} {how}" for how in NO_ANSWER if counts[how])
         have = f"{nouns(requests, 'requests')} {'has' if missing == 1 else 'have'}"
-        text = f"{missing:,} of {have} no answer: {listed}; not scored."
+        text = f"{missing:,} of {have} no usable answer: {listed}; not scored."
         texts.append(f"{text} {_advice(run.spec, reasons=True)}")
     if cut > MANY * requests:
         were = f"{nouns(requests, 'answers')} {'was' if cut == 1 else 'were'}"

@@ -142,14 +142,14 @@ def _board(board: Leaderboard, address: Address | None) -> Grid:
             [
                 Cell(row.name, link=address(Path(row.path)) if address else ""),
                 Cell(value(row.figure), "strong"),
-                interval(row.figure, short=True) or row.figure.method,
+                interval(row.figure, short=True) or row.figure.reason or row.figure.method,
                 coverage_cell(row.figure.coverage),
                 f"{row.figure.n:,}",
             ],
         )
         for row in board.rows
     ]
-    columns = ["name", "value", "95% interval", "coverage", "samples"]
+    columns = ["name", "value", "95% interval", "coverage", board.counted]
     return Grid(board.title, "rank", columns, rows, left=2, lead=board.lead)
 
 

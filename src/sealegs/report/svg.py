@@ -136,12 +136,14 @@ def _draw_curve(canvas: Canvas, chart: CurveChart) -> None:
     places = _places(chart, left + 14, canvas.width - 24.0)
     _place_axis(canvas, places, bottom, chart)
     for number, each in enumerate(chart.series):
-        for stretch in _with_interval(each.positions):
+        for stretch in _stretches(each.positions, with_interval=True):
             _draw_band(canvas, values, places, stretch, _palette(number))
     for number, each in enumerate(chart.series):
-        line = [(places[position.x], values.at(position.y)) for position in each.positions]
-        canvas.mark("polyline", points=_path(line), fill="none", stroke=_palette(number), stroke_width=2)
-        for position, (x, y) in zip(each.positions, line, strict=True):
+        for stretch in _stretches(each.positions):
+            line = [(places[position.x], values.at(position.y)) for position in stretch]
+            canvas.mark("polyline", points=_path(line), fill="none", stroke=_palette(number), stroke_width=2)
+        for position in each.positions:
+            x, y = places[position.x], values.at(position.y)
             if position.low is None:
                 _hollow(canvas, x, y, _palette(number))
             else:
@@ -152,18 +154,19 @@ def _draw_band(
     canvas: Canvas,
     values: Axis,
     places: dict[float | str, float],
-    stretch: Sequence[tuple[float | str, float, float]],
+    stretch: Sequence[Position],
     colour: str,
 ) -> None:
     """The intervals of neighbours; a single one is a line, along which no band can be drawn."""
-    if len(stretch) == 1:
-        [(x, low, high)] = stretch
+    limits = [(each.x, each.low or 0.0, each.high or 0.0) for each in stretch]
+    if len(limits) == 1:
+        [(x, low, high)] = limits
         canvas.line(
             places[x], values.at(low), places[x], values.at(high), colour, stroke_width=2, opacity=0.4
         )
         return
-    edge = [(places[x], values.at(high)) for x, _, high in stretch]
-    edge += [(places[x], values.at(low)) for x, low, _ in reversed(stretch)]
+    edge = [(places[x], values.at(high)) for x, _, high in limits]
+    edge += [(places[x], values.at(low)) for x, low, _ in reversed(limits)]
     canvas.mark("polygon", points=_path(edge), fill=colour, opacity=0.18)
 
 
@@ -211,15 +214,16 @@ def _title_below(canvas: Canvas, bottom: float, title: str) -> None:
     canvas.y -= 9
 
 
-def _with_interval(positions: Iterable[Position]) -> Iterator[list[tuple[float | str, float, float]]]:
-    """Neighbours whose intervals are known, with their limits: a band is broken where one is not."""
-    stretch: list[tuple[float | str, float, float]] = []
+def _stretches(positions: Iterable[Position], *, with_interval: bool = False) -> Iterator[list[Position]]:
+    """Neighbours that a line may join, or a band: that is broken also where an interval is not known."""
+    stretch: list[Position] = []
     for position in positions:
-        if position.low is not None and position.high is not None:
-            stretch.append((position.x, position.low, position.high))
-        elif stretch:
+        known = position.low is not None or not with_interval
+        if stretch and not (position.joined and known):
             yield stretch
             stretch = []
+        if known:
+            stretch.append(position)
     if stretch:
         yield stretch
 

@@ -203,7 +203,7 @@ def test_a_row_without_log_probabilities_keeps_its_text_and_its_score(
     assert (confidence.n, confidence.statuses) == (22, {"ok": 22, "unparsed": 2})
     assert endings(done.records(), load_stored(done.spec)).total() == 24  # texts: not the log-likelihoods
     assert code == 1
-    assert "coverage of target_confidence 91.67% is under the floor of 95%" in capsys.readouterr().err
+    assert "coverage of target_confidence 91% is under the floor of 95%" in capsys.readouterr().err
 
 
 def test_a_continuation_that_ends_at_once_is_scored_as_published(files: Path, tmp_path: Path) -> None:

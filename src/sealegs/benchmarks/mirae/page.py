@@ -77,7 +77,7 @@ LAYOUT = Layout(
             along="level",
             lines="lang",
             x_title=LEVELS_TITLE,
-            y_title="cosine within levels − across",
+            y_title="how much more alike within a level than across levels (cosine)",
         ),
     ),
     tables=(

@@ -88,7 +88,7 @@ ADDED = (
         "points",
         "lower",
         meaning="100 · (1 − Σ right / Σ right on the clean version) over the examples that were changed, as "
-        "by typos; right is choice_match where there is one, else accepted_match.",
+        "by typos; right is the likeliest choice where there are several, else the text.",
         caution="It is over pairs of a changed example and its clean version; TokSuite divides by the "
         "accuracy on all clean ones.",
     ),
@@ -151,8 +151,8 @@ ADDED = (
         "right and sure",
         "share",
         "higher",
-        meaning="The share of examples with a right text (accepted_match) and an answer_probability of "
-        "one half or more, of those where both are known.",
+        meaning="The share of examples with a right text in which a right continuation has "
+        "a probability of one half or more, of those where both are known.",
         caution="Sure is under this tokenizer's own tokens.",
     ),
     Metric(
@@ -160,8 +160,8 @@ ADDED = (
         "right and not sure",
         "share",
         None,
-        meaning="The share of examples with a right text (accepted_match) and an answer_probability of "
-        "less than one half, of those where both are known.",
+        meaning="The share of examples with a right text in which a right continuation has "
+        "a probability of less than one half, of those where both are known.",
         caution="The rest may be with other right continuations, or with other tokens of the same text.",
     ),
     Metric(
@@ -169,8 +169,8 @@ ADDED = (
         "sure and not right",
         "share",
         "lower",
-        meaning="The share of examples with a wrong text (accepted_match) and an answer_probability of "
-        "one half or more, of those where both are known.",
+        meaning="The share of examples with a wrong text in which a right continuation has "
+        "a probability of one half or more, of those where both are known.",
         caution="With greedy decoding it is near 0 by arithmetic: many mean that the server does not use it.",
     ),
     Metric(
@@ -178,8 +178,8 @@ ADDED = (
         "neither right nor sure",
         "share",
         "lower",
-        meaning="The share of examples with a wrong text (accepted_match) and an answer_probability of "
-        "less than one half, of those where both are known.",
+        meaning="The share of examples with a wrong text in which a right continuation has "
+        "a probability of less than one half, of those where both are known.",
         caution="A right continuation that the data does not list counts here.",
     ),
     Metric(

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from sealegs.benchmarks.multiview.data import model_name
 from sealegs.benchmarks.multiview.metrics import METRICS
 from sealegs.benchmarks.multiview.names import models_and_options, what_it_does
-from sealegs.page.format import share, tag_value
+from sealegs.page.format import number, tag_value
 from sealegs.page.layout import Bars, Column, Layout, Note, Table
 from sealegs.types import RunSpec, Summary
 
@@ -115,9 +115,11 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
             f"Triplets share documents: for intervals and tests these {triplets:,} amount to {fewest:,} "
             "independent ones."
         )
-    below = [f for f in summary.values() if f.metric == "chance" and f.value is not None and f.value < 0.4995]
+    below = [f for f in summary.values() if f.metric == "chance" and f.value is not None and f.value < 0.495]
     if below:
-        levels = ", ".join(f"{figure.scope['method']} {share(figure.value or 0)}" for figure in below)
+        levels = ", ".join(
+            f"{figure.scope['method']} {number(figure.value or 0.0, 'share')}" for figure in below
+        )
         texts.append(f"Guessing gives 50%; with the method's ties: {levels}.")
     tasks = [f.scope["task"] for f in summary.values() if f.metric == "built_against_bm25" and f.value]
     if tasks and any(models == ["bm25"] for models, _ in _methods(spec).values()):
@@ -133,8 +135,8 @@ def _cut_notes(summary: Summary) -> list[Note]:
     """Warnings: which methods compare documents that their models did not read to the end."""
     return [
         Note(
-            f"{figure.scope['method']}: {share(figure.value)} of the documents are longer than the model "
-            "reads; the rest of them is not compared.",
+            f"{figure.scope['method']}: {number(figure.value, 'share')} of the documents are longer than the "
+            "model reads; the rest of them is not compared.",
             warning=True,
         )
         for figure in summary.values()

@@ -32,6 +32,10 @@ VERDICTS = {
     "tie": "tie",
     None: "no verdict",
 }
+SCORES = (
+    "Scores are a method's own: BM25's, a cosine of embeddings, a reranker's; of a judge with logprobs, the "
+    "log-probability of the document's letter, summed over both orders."
+)
 SHORT = 3
 """Letters of a word that is not marked as shared: most such words are in every text."""
 
@@ -86,11 +90,13 @@ def _methods(detail: MultiviewDetail) -> Facts:
         scores = tuple(f"{score:.2f}" for score in detail.scores.get(method, ())) or ("–", "–")
         margin = detail.margins.get(method)
         rows.append((method, _verdict(picked), *scores, "–" if margin is None else f"{margin:+.2g}"))
-    note = ""
+    notes = [SCORES] if detail.scores else []
     if any(len(picked) > 1 for picked in detail.picks.values()):
-        note = "A judge that is asked in both orders has a verdict for each: the positive first, then last."
-    columns = ("method", "verdict", "score of the positive", "of the negative", "difference")
-    return Facts("what the methods picked", tuple(rows), columns, note)
+        notes.append(
+            "A judge that is asked in both orders has a verdict for each: the alike one first, then last."
+        )
+    columns = ("method", "verdict", "score: alike", "score: not alike", "difference")
+    return Facts("what the methods picked", tuple(rows), columns, " ".join(notes))
 
 
 def _verdict(picked: Sequence[Pick | None]) -> str:
@@ -107,7 +113,7 @@ def _annotations(triplet: Triplet) -> Facts:
     summaries = (triplet.anchor_summary, triplet.positive_summary, triplet.negative_summary)
     if any(summaries):
         rows.append(("summary", *(summary or "–" for summary in summaries)))
-    columns = ("", "anchor", "positive", "negative")
+    columns = ("", "anchor", "alike", "not alike")
     return Facts("annotations", tuple(rows), columns)
 
 

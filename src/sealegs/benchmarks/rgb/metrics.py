@@ -176,7 +176,7 @@ _REJECTION_AND_ERRORS = (
         "errors detected, of prompts with a false document",
         "higher",
         "Answers {}, of those to prompts with at least one false document.",
-        "A model that always reports errors detects all of them: see false_alarms_*.",
+        "A model that always reports errors detects all of them: see the false alarms.",
         published="that report an error with the published phrase to the letter (ED)",
         lenient="that report an error in any words (ED)",
         judge="that the judge takes for reporting an error (ED*)",

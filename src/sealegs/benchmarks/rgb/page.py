@@ -267,7 +267,11 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         listed.append(Note(asked.strip()))
     unparsed, short = summary.get("judge_unparsed"), summary.get("lacks_documents")
     if unparsed and unparsed.value:
-        listed.append(Note(f"{unparsed.value:.1%} of the judge's verdicts could not be read.", warning=True))
+        listed.append(
+            Note(
+                f"{number(unparsed.value, 'share')} of the judge's verdicts could not be read.", warning=True
+            )
+        )
     if short and short.value:
         listed.append(
             Note(

@@ -4,7 +4,7 @@
 "use strict";
 (async () => {
   const MOST_NAMES = 500; // options of a tag's list
-  const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No answer", error: "Error" };
+  const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No usable answer", error: "Error" };
   const TEXTS = ["question", "setting", "expected", "answer"];
   const PART = { headers: { Accept: "text/x-part" } }; // asks the app for the details alone, not for a page
   const PAGE = matchMedia("(min-width: 60rem)").matches ? 25 : 10; // rows shown at a time: on a phone each is a card
@@ -246,7 +246,7 @@
     if (outcomes.error.has(row)) return ["warn", "!", "error"];
     if (outcomes.right.has(row)) return ["right", "✓", "right"];
     if (!judged && score) return ["score", shown(score, row), `score ${shown(score, row)}`];
-    if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no answer" : "no right or wrong"];
+    if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no usable answer" : "no right or wrong"];
     const share = data.correct[row];
     return share ? ["soft", `${Math.round(100 * share)}%`, "right in part"] : ["wrong", "✗", "wrong"];
   }

@@ -130,7 +130,7 @@ def _signs(samples: Samples) -> list[str]:
     signs = {
         "✓ right, ✗ wrong": ~np.isnan(correct),
         "a percentage: right in part, as some of its answers are": (correct > 0) & (correct < 1),
-        "– neither, as nothing is expected or there is no answer": np.isnan(correct) & ~errors,
+        "– neither, as nothing is expected or there is no usable answer": np.isnan(correct) & ~errors,
         "! failed": errors,
     }
     words = [sign for sign, rows in signs.items() if rows.any()]
