@@ -13,6 +13,7 @@ import pytest
 import sealegs as sl
 from records import macro_run, record, store
 from sealegs.analysis import Interval, figure
+from sealegs.analysis.significance import holm
 from sealegs.benchmarks.miron.data import MironInputs
 from sealegs.benchmarks.rgb.prompts import load_prompts
 from sealegs.errors import UsageError
@@ -66,15 +67,25 @@ def test_all_shown_metrics_are_compared_and_corrected_together(tmp_path: Path) -
         return {**made, "mean_similarity": noisy(shift, seed=seed + 2)}
 
     a, b = store_pair(tmp_path, values(10, 0.0), values(20, 0.012))
-    found = {d.metric: d for d in sl.compare(a, b).differences}
+    comparison = sl.compare(a, b)
+    found = {d.metric: d for d in comparison.differences}
     assert next(iter(found)) == "mean_similarity"  # the headline first; not the private one
     assert set(found) == {"mean_similarity", "drift", "identical_answers"}
-    assert found["mean_similarity"].p_holm == pytest.approx(3 * (found["mean_similarity"].p or 0))
-    alone = sl.compare(a, b, metrics=["mean_similarity"]).differences[0]
-    assert alone.p_holm == alone.p
+    p = {name: each.p or 0.0 for name, each in found.items()}
+    # The headline is tested by itself: its row is what the first sentence says.
+    assert (comparison.alone, found["mean_similarity"].p_holm) == ("mean_similarity", p["mean_similarity"])
+    assert comparison.leading == (found["mean_similarity"],)
+    assert [each.p_holm for each in comparison.differences[1:]] == holm([*p.values()])[1:]
+    assert "for all rows (Holm) but the first, which is tested alone" in " ".join(repr(comparison).split())
+    # Metrics that are named are one family, as in a gate.
+    named = sl.compare(a, b, metrics=[*found])
+    assert named.alone == ""
+    assert named.differences[0].p_holm == pytest.approx(3 * p["mean_similarity"])
+    assert "tested alone" not in repr(named)
     assert found["identical_answers"].unit == "share"
     # The level of the first of three tests is 0.05/3: (2.63 + 0.86) / (2.09 + 0.86) for 19 degrees.
-    assert 1.1 < (found["mean_similarity"].detectable or 0) / (alone.detectable or 1) < 1.25
+    detectable = named.differences[0].detectable or 0
+    assert 1.1 < detectable / (found["mean_similarity"].detectable or 1) < 1.25
 
 
 def test_a_metric_can_be_confined_to_a_scope(tmp_path: Path) -> None:

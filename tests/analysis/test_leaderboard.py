@@ -16,7 +16,7 @@ from sealegs.analysis.comparability import run_names
 from sealegs.analysis.leaderboard import Leaderboard
 from sealegs.benchmarks.mirae.benchmark import Mirae
 from sealegs.errors import UsageError
-from stored import noisy, store_pair, store_run
+from stored import headline, noisy, store_pair, store_run
 from triplets import named, store, triplet
 
 pytestmark = pytest.mark.slow
@@ -159,6 +159,33 @@ def test_a_difference_that_only_the_correction_undoes_has_too_few_questions(tmp_
     assert ("a", "b") in board.undecided
     assert board.lead.startswith("Too few questions to rank")
     assert "not after the correction for 3 pairs" in " ".join(board.footnotes)
+
+
+def test_no_run_ranks_above_one_with_a_better_value(tmp_path: Path) -> None:
+    """`wild` is worst, and so uneven that it does not differ significantly even from the best."""
+    wild = np.where(np.arange(20) % 2, 1.0, 0.4).reshape(20, 1)
+    values = {"best": noisy(seed=1)[:, :1] + 0.1, "next": noisy(seed=2)[:, :1], "wild": wild}
+    runs = [store_run(tmp_path / name, headline(each), model=name) for name, each in values.items()]
+    pairs = {(each.a, each.b): each.different for each in sl.compare(*runs).differences}
+    assert pairs == {("best", "next"): True, ("best", "wild"): False, ("next", "wild"): False}
+    [board] = sl.leaderboard(runs)
+    assert [(row.name, row.rank) for row in board.rows] == [("best", 1), ("next", 2), ("wild", 2)]
+    assert board.lead == "best and wild do not differ significantly (0.70 to 0.83)."
+    assert board.footnotes == ["Ranked by value, though not significantly worse than some runs above: wild."]
+
+
+def test_a_model_that_is_never_right_ranks_last(tmp_path: Path) -> None:
+    """Against one that is nearly always right all pairs but one differ alike, and all models are compared."""
+    right = {"most": 39, "some": 20, "few": 4, "none": 0}
+    runs = [
+        store_run(tmp_path / name, {"mean_similarity": np.zeros((40, 1)),
+                  "right_every_time": (np.arange(40) < count).astype(float).reshape(40, 1)}, model=name)
+        for name, count in right.items()
+    ]  # fmt: skip
+    [board] = sl.leaderboard(runs, metric="right_every_time")
+    assert [row.name for row in board.rows] == [*right]
+    assert [row.rank for row in board.rows] == [1, 2, 3, 3]
+    assert board.undecided == ()
 
 
 def test_a_board_can_be_by_another_metric(tmp_path: Path) -> None:

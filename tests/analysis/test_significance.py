@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from present import limits
 from sealegs.analysis.intervals import RANGES, mean_over, over_clusters
@@ -52,6 +53,50 @@ def test_differences_without_spread_are_judged_by_what_was_not_seen() -> None:
     tokens = paired_test(over_clusters(np.full(8, -1.0), np.ones(8)), unit="tokens")
     assert (tokens.low, tokens.high, tokens.p) == (None, None, 2 / 2**8)  # nothing bounds what was not seen
     assert tokens.method == "none: all groups agree"
+
+
+@pytest.mark.parametrize("groups", [8, 40, 120])
+def test_a_difference_near_the_end_of_its_range_is_not_less_significant(groups: int) -> None:
+    """All groups differ by all that they can but for a few that do not differ: p falls with their number."""
+    tests = [
+        paired_test(over_clusters(np.repeat([0.0, 1.0], [few, groups - few]), np.ones(groups)), unit="share")
+        for few in range(groups // 4, -1, -1)
+    ]
+    p_values = [test.p or 1.0 for test in tests]
+    assert p_values == sorted(p_values, reverse=True)
+    assert max(p_values) < 0.05
+    assert all(limits(test)[0] > 0 for test in tests)
+
+
+@pytest.mark.parametrize("sizes", [np.ones(40), np.repeat([1.0, 9.0], 20)])
+def test_a_difference_is_no_less_certain_than_of_groups_at_the_bounds(sizes: NDArray[np.float64]) -> None:
+    """Clopper & Pearson's limits and p of as many groups of equal size, 39 in 40 of them at the upper."""
+    from scipy.stats import beta
+
+    mean = over_clusters(np.append(np.ones(39), 0.0) * sizes, sizes)
+    tested, groups = paired_test(mean, unit="share"), sizes.sum() ** 2 / (sizes**2).sum()
+    right = groups * (1 + mean.value) / 2
+    shape = right, groups - right + 1
+    low, _ = limits(tested)
+    assert low == pytest.approx(2 * beta.ppf(0.025, *shape) - 1)
+    assert tested.p == pytest.approx(2 * beta.cdf(0.5, *shape))
+    assert tested.method == "Clopper-Pearson over groups"
+    assert paired_test(mean, unit="share", null=low).p == pytest.approx(0.05)
+    mirrored = paired_test(mean._replace(value=-mean.value), unit="share")
+    assert limits(mirrored) == pytest.approx((-limits(tested)[1], -low))
+    assert mirrored.p == pytest.approx(tested.p)
+
+
+def test_equal_models_differ_significantly_in_no_more_than_5_percent() -> None:
+    """Also where outcomes lie at the ends of the range: models seldom agree, or never, on few questions."""
+    rng, alarms = np.random.default_rng(1), {}
+    for groups in (6, 10, 20):
+        for discordant in (0.5, 0.9, 1.0):
+            half = discordant / 2
+            draws = rng.choice([-1.0, 0.0, 1.0], (600, groups), p=[half, 1 - discordant, half])
+            p_values = [paired_test(over_clusters(row, np.ones(groups)), unit="share").p for row in draws]
+            alarms[groups, discordant] = np.mean([p is not None and p < 0.05 for p in p_values])
+    assert max(alarms.values()) < 0.06
 
 
 def test_rounding_is_not_spread_and_equal_runs_have_no_p_value() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from sealegs.analysis.student import t_cdf, t_quantile
+from sealegs.analysis.student import beta_cdf, beta_quantile, t_cdf, t_quantile
 
 DEGREES = [1.0, 1.3, 2.5, 7.7, 29.3, 79.9, 80.1, 12345.6, 1e6]
 TAILS = [1e-12, 1e-9, 1e-6, 1e-4, 0.001, 0.01, 0.025, 0.05, 0.1, 0.2, 0.2499, 0.25, 0.3, 0.4, 0.49, 0.4999]
@@ -48,3 +48,12 @@ def test_the_ends_of_the_distribution() -> None:
     assert (t_quantile(0.975, 1e-4), t_quantile(0.025, 1e-4)) == (inf, -inf)
     assert t_quantile(0.975, 0.05) == pytest.approx(special.stdtrit(0.05, 0.975), rel=1e-9)
     assert (t_cdf(-inf, 3), t_cdf(inf, 3), t_cdf(0, 3)) == (0, 1, 0.5)
+
+
+@pytest.mark.parametrize(("a", "b"), [(1.0, 40.0), (0.3, 2.2), (39.5, 1.5), (100.0, 101.0), (7e4, 3e4)])
+def test_the_beta_distribution_agrees_with_scipy(a: float, b: float) -> None:
+    for tail in (1e-9, 0.001, 0.025, 0.3, 0.5, 0.9, 0.999):
+        x = float(stats.beta.ppf(tail, a, b))
+        assert beta_cdf(x, a, b) == pytest.approx(tail, rel=1e-7)
+        assert beta_quantile(tail, a, b) == pytest.approx(x, rel=1e-7)
+    assert (beta_cdf(0.0, a, b), beta_cdf(1.0, a, b)) == (0.0, 1.0)

@@ -102,9 +102,10 @@ def estimate(terms: Sequence[Term]) -> Estimate | None:
     pseudo = over_clusters(value + len(shifts) * shifts, np.ones(len(shifts)), links)
     if links is None:
         error, df = float(np.sqrt(shifts @ shifts)), _satterthwaite(means, len(shifts) - 1)
+        pseudo = pseudo._replace(effective=float(weights.sum() ** 2 / (weights @ weights)))
     else:
         square, df, clusters, _ = spread(shifts, weights, links)
-        error, pseudo = float(np.sqrt(square)), pseudo._replace(clusters=clusters)
+        error, pseudo = float(np.sqrt(square)), pseudo._replace(clusters=clusters, effective=df + 1)
         if clusters < 2:
             return None
     constant = error <= 1e-12 * max(float(np.abs(mean.values).max()) for mean in means)

@@ -68,7 +68,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     """The 95 % interval of this difference alone, not widened for the number of comparisons."""
     p: float | None
     p_holm: float | None
-    """Corrected for all differences of the comparison."""
+    """Corrected for all differences of the comparison; of `Comparison.alone`, for the pairs of runs."""
     different: bool
     """Whether the two differ significantly: p_holm < 0.05."""
     detectable: float | None
@@ -109,10 +109,16 @@ class Comparison(Displayed, Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     """Which samples are compared, and what is not known of how they were asked."""
     differences: tuple[Difference, ...]
-    leading: tuple[Difference, ...]
-    """Those of the first metric, corrected for the pairs of runs alone, as a leaderboard has them."""
+    alone: str = ""
+    """The metric that is tested by itself, as a leaderboard and a gate test it: the headline, where neither
+    metrics are named nor subjects set side by side. All others are corrected for the number of rows."""
     references: tuple[ReferenceMark, ...] = ()
     """The headline of models elsewhere, for orientation."""
+
+    @property
+    def leading(self) -> tuple[Difference, ...]:
+        """Those of the first metric, of which the first sentence speaks."""
+        return tuple(each for each in self.differences if each.metric == self.metrics[0])
 
 
 def compare(
@@ -168,6 +174,7 @@ def compare_values(
         *(test.note for test in tests if test.note),
         *([f"Not compared, since no sample has a value: {'; '.join(without)}"] if without else ()),
     ]
+    alone = "" if metrics or runs[0].subjects else names[0]
     comparison = Comparison(
         benchmark=runs[0].spec.benchmark,
         headline=layout.headline,
@@ -179,8 +186,10 @@ def compare_values(
         metrics=tuple(names),
         differs=tuple(dict.fromkeys(words for pair in pairs for words in pair.differs)),
         notes=tuple(dict.fromkeys(notes)),
-        differences=_corrected(tests),
-        leading=_corrected([test for test in tests if test.difference.metric == names[0]]),
+        differences=(*_corrected(tests[: len(pairs)]), *_corrected(tests)[len(pairs) :])
+        if alone
+        else _corrected(tests),
+        alone=alone,
     )
     return comparison, pairs, tests
 
@@ -299,7 +308,7 @@ def _pair_coverage(first: Values, second: Values) -> float:
 
 
 def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
-    """Holm's correction over all differences of the comparison, and what each of them says."""
+    """Holm's correction over these differences, and what each of them says."""
     corrected = holm([test.difference.p for test in tests])
     count = max(1, sum(p is not None for p in corrected))
     differences = []

@@ -57,6 +57,8 @@ class Estimate(NamedTuple):
     clusters: int
     kurtosis: float = 0.0
     """Excess kurtosis of the clusters, where it is positive, over their number."""
+    effective: float = 0.0
+    """How many clusters of equal size these amount to (Kish 1965)."""
     linked: bool = False
     """Whether clusters share units: `clusters` is then the number of independent ones that they amount to."""
     deciding: int = 0
@@ -115,11 +117,11 @@ def over_clusters(
     error = (scale * square) ** 0.5
     # What is left of subtracting equal numbers is rounding, not spread.
     if error <= 1e-12 * float(np.abs(sums).max() / total):
-        return Estimate(value, 0.0, df, clusters, linked=links is not None)
+        return Estimate(value, 0.0, df, clusters, effective=df + 1, linked=links is not None)
     moves = np.ldexp(moves, -int(np.frexp(np.abs(moves).max())[1]))  # powers of tiny numbers would be 0
     shares = moves**2 / float((moves**2).sum())
     kurtosis = max(0.0, float(shares @ shares) - 3 / len(moves))
-    return Estimate(value, error, df, clusters, kurtosis, links is not None, _deciding(shares))
+    return Estimate(value, error, df, clusters, kurtosis, df + 1, links is not None, _deciding(shares))
 
 
 def mean_over(

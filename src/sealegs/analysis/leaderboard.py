@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from itertools import accumulate, combinations
 from pathlib import Path
 
 from msgspec import Struct
@@ -27,8 +27,10 @@ class LeaderboardRow(Struct, frozen=True, kw_only=True):
     """A row of a board: a run, or one method of it."""
 
     rank: int | None
-    """1 + the number of entries that are significantly better; None for one without a value, and where
+    """1 + `better`, but never above an entry with a better value; None for one without a value, and where
     neither direction of the metric is better."""
+    better: int = 0
+    """How many entries are significantly better."""
     name: str
     path: str
     figure: Figure
@@ -54,7 +56,7 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
     def lead(self) -> str:
         """`a is best (63%).`, `a and b do not differ significantly (63% to 65%).`, `Too few questions to rank
         a and b (63% to 65%).`; empty for a run alone."""
-        best = [row for row in self.rows if row.rank == 1]
+        best = [row for row in self.rows if row.rank and not row.better]
         if len(self.rows) < 2 or not best:
             return ""
         names = " and ".join(filter(None, (", ".join(row.name for row in best[:-1]), best[-1].name)))
@@ -74,7 +76,10 @@ class Leaderboard(Displayed, Struct, frozen=True, kw_only=True):
             f"Too few questions to rank: {listed}. They differ significantly when compared alone, and not "
             f"after the correction for {pairs} pairs."
         )
-        return [note for note, shown in ((self.note, self.note), (undecided, listed)) if shown]
+        uneven = ", ".join(row.name for row in self.rows if row.rank and row.rank > 1 + row.better)
+        by_value = f"Ranked by value, though not significantly worse than some runs above: {uneven}."
+        notes = ((self.note, self.note), (undecided, listed), (by_value, uneven))
+        return [note for note, shown in notes if shown]
 
 
 def leaderboard(
@@ -82,10 +87,10 @@ def leaderboard(
 ) -> list[Leaderboard]:
     """A board for each benchmark and each set of runs that were asked the same with the same settings.
 
-    All pairs of a board are tested by the headline, or by `metric` (for runs of several benchmarks, a metric
-    by the name of its benchmark), paired by sample, with Holm's correction. Methods that a run sets side by
-    side are entries of their own. A run that cannot be read, or has no such figure, is named in the note of a
-    last board, which has no rows.
+    Rows are in the order of their values. All pairs of a board are tested by the headline, or by `metric`
+    (for runs of several benchmarks, a metric by the name of its benchmark), paired by sample, with Holm's
+    correction. Methods that a run sets side by side are entries of their own. A run that cannot be read, or
+    has no such figure, is named in the note of a last board, which has no rows.
 
     `sl.leaderboard(["runs/one", "runs/two"], metric="exact_match")[0].rows[0].rank`
     """
@@ -190,22 +195,26 @@ def _rows(
     ends = dict(zip(group, path_ends([values.run.path for values in group]), strict=True))
     better = layout.metrics[0].better
     counts, close = _count_better(entries, lower=better == "lower")
+
+    def order(entry: int) -> tuple[bool, float, int]:
+        amount = figures[entry].value
+        return amount is None, (amount or 0.0) * (1 if better == "lower" else -1), counts[entry]
+
+    placed = sorted(range(len(entries)), key=order)
+    # A pair that is too uncertain to tell does not place a run above those of better values.
+    ranks = dict(zip(placed, accumulate((1 + counts[entry] for entry in placed), max), strict=True))
     rows = [
         LeaderboardRow(
-            rank=None if figure.value is None or better is None else 1 + count,
+            rank=None if figure.value is None or better is None else ranks[entry],
+            better=counts[entry],
             name=subject if subjects.count(subject) == 1 else f"{subject} ({ends[values]})",
             path=str(values.run.path),
             figure=figure,
         )
-        for (values, _), subject, figure, count in zip(entries, subjects, figures, counts, strict=True)
+        for entry, ((values, _), subject, figure) in enumerate(zip(entries, subjects, figures, strict=True))
     ]
-
-    def order(row: LeaderboardRow) -> tuple[bool, int, float]:
-        value = row.figure.value or 0.0
-        return row.figure.value is None, row.rank or 0, value if better == "lower" else -value
-
     undecided = tuple((rows[a].name, rows[b].name) for a, b in close if better is not None)
-    return tuple(sorted(rows, key=order)), undecided
+    return tuple(rows[entry] for entry in placed), undecided
 
 
 def _count_better(

@@ -12,13 +12,14 @@ from sealegs.analysis.intervals import (
     RANGES,
     ROUNDING,
     UNEVEN,
+    Bounds,
     Estimate,
     Logit,
     agree,
     t_interval,
     zero_variance_interval,
 )
-from sealegs.analysis.student import t_cdf, t_quantile
+from sealegs.analysis.student import beta_cdf, beta_quantile, t_cdf, t_quantile
 from sealegs.types import Unit
 
 POWER = 0.8
@@ -49,7 +50,8 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
     """A mean of paired differences of this unit: its interval, and the two-sided p of `null`.
 
     Where the unit has bounds: Student's t on the scale of Fisher's z of d/S, for differences d in [−S, S],
-    with Satterthwaite's degrees of freedom. Where it has none: the plain t. Without any spread there is no t.
+    with Satterthwaite's degrees of freedom, or what `_Binary` says where that is narrower. Where it has none:
+    the plain t. Without any spread there is no t.
     Where there are bounds, the interval is then that of `zero_variance_interval`, and p the α at which it
     reaches zero: 2 (S/(S + |d|))ᴳ, or with a null between zero and d, 2 ((S + |null|)/(S + |d|))ᴳ.
     """
@@ -64,7 +66,59 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
         limits = zero_variance_interval(value, estimate.clusters, bounds)
         return Tested(*limits, p, f"Clopper-Pearson {estimate.over}, which {differ} differ")
     logit = Logit.of(estimate, bounds, estimate.satterthwaite_df)
-    return Tested(*logit.interval(), logit.p_value(null), f"paired logit t {estimate.over}")
+    limits, p = logit.interval(), logit.p_value(null)
+    binary = _Binary.of(estimate, bounds)
+    narrowed, exact = binary.narrowed(limits), binary.p_value(null)
+    if narrowed == limits and p <= exact:
+        return Tested(*limits, p, f"paired logit t {estimate.over}")
+    return Tested(*narrowed, min(p, exact), f"Clopper-Pearson {estimate.over}")
+
+
+class _Binary(NamedTuple):
+    """Groups that are each at one of the bounds, a share `right` of them at the upper one: of all values with
+    this mean these vary most. A mean is no less certain than theirs, which has the limits of
+    Clopper & Pearson (1934), by the beta distribution also for numbers that are not whole (Korn & Graubard
+    1998).
+
+    Near a bound they are what holds: one group in forty that differs from the rest is all the spread there
+    is, with two degrees of freedom, and a test on the logit scale finds a difference less significant the
+    nearer it is to the bound (Hauck & Donner 1977).
+    """
+
+    right: float
+    groups: float
+    least: float
+    span: float
+
+    @classmethod
+    def of(cls, estimate: Estimate, bounds: Bounds) -> _Binary:
+        least, span = bounds[0], bounds[1] - bounds[0]
+        return cls((estimate.value - least) / span, estimate.effective, least, span)
+
+    def narrowed(self, limits: Bounds) -> Bounds:
+        """The limits of an interval, or those of such groups where they are nearer to the value."""
+        low, high = ((limit - self.least) / self.span for limit in limits)
+        if self._below(low) < ALPHA / 2:
+            low = beta_quantile(ALPHA / 2, *self._shape())
+        if self._mirrored()._below(1 - high) < ALPHA / 2:
+            high = 1 - beta_quantile(ALPHA / 2, *self._mirrored()._shape())
+        return self.least + self.span * low, self.least + self.span * high
+
+    def p_value(self, null: float) -> float:
+        """Two-sided."""
+        share = (null - self.least) / self.span
+        tail = self._below(share) if share < self.right else self._mirrored()._below(1 - share)
+        return min(1.0, 2 * tail)
+
+    def _below(self, share: float) -> float:
+        """How often there are as many at the upper bound, or more, if the true share is this one."""
+        return beta_cdf(share, *self._shape())
+
+    def _shape(self) -> tuple[float, float]:
+        return self.groups * self.right, self.groups * (1 - self.right) + 1
+
+    def _mirrored(self) -> _Binary:
+        return self._replace(right=1 - self.right)
 
 
 def t_test(estimate: Estimate, method: str, *, null: float = 0.0) -> Tested:

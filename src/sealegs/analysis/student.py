@@ -1,4 +1,4 @@
-"""Student's t as functions of single numbers, so that scipy is not needed.
+"""Student's t and the beta distribution as functions of single numbers, so that scipy is not needed.
 
 With a = df/2 and x = df / (df + t²), P(T > t) = ½ Iₓ(a, ½) for t > 0: half of the regularised incomplete beta
 function (Abramowitz & Stegun 1964, 26.7.1).
@@ -7,7 +7,7 @@ function (Abramowitz & Stegun 1964, 26.7.1).
 from __future__ import annotations
 
 from functools import lru_cache
-from math import exp, gamma, inf, log1p, pi, sqrt
+from math import exp, gamma, inf, lgamma, log, log1p, pi, sqrt
 from statistics import NormalDist
 
 NORMAL = NormalDist()
@@ -39,6 +39,25 @@ def t_quantile(quantile: float, df: float) -> float:
         if abs(t - step) <= 1e-10 * t:  # what is left is about its square
             break
     return t if quantile > 0.5 else -t
+
+
+def beta_cdf(x: float, a: float, b: float) -> float:
+    """Iₓ(a, b), the regularised incomplete beta function: for whole numbers P(at least a of a + b − 1 are
+    right) where each is with probability x. In the lower tail with full relative precision."""
+    if not 0 < x < 1:
+        return float(x >= 1)
+    front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
+    if x < (a + 1) / (a + b + 2):  # where the fraction converges fast
+        return front * _fraction(a, b, x) / a
+    return 1 - front * _fraction(b, a, 1 - x) / b
+
+
+def beta_quantile(quantile: float, a: float, b: float) -> float:
+    """The x with Iₓ(a, b) = quantile, by bisection to the last digit."""
+    low, high = 0.0, 1.0
+    while low < (x := (low + high) / 2) < high:
+        low, high = (x, high) if beta_cdf(x, a, b) < quantile else (low, x)
+    return x
 
 
 def _density(t: float, df: float) -> float:

@@ -172,9 +172,13 @@ def _tests(comparison: Comparison) -> str:
     """Where the p-values are from, or why there are none."""
     methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
     if methods:
-        alone = "The first sentence tests its metric alone." if len(comparison.metrics) > 1 else ""
-        words = f"p-values: {', '.join(methods)}, corrected for all rows (Holm); intervals are not corrected."
-        return f"{words} {alone}".rstrip()
+        alone = ""
+        if comparison.alone and len(comparison.metrics) > 1:
+            of_pairs = "those of the first table, which are"
+            first = "the first, which is" if len(comparison.runs) == 2 else of_pairs
+            alone = f" but {first} tested alone"
+        corrected = f"corrected for all rows (Holm){alone}"
+        return f"p-values: {', '.join(methods)}, {corrected}; intervals are not corrected."
     amounts = [each.difference for each in comparison.differences if each.difference is not None]
     if amounts and not any(amounts):
         return "There is nothing to test: no value differs."
