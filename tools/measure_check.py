@@ -75,10 +75,12 @@ were, 8 of 23, and 6 of 68 right answers."""
 REAL_UNSEEN = """SmolLM2-135M-Instruct at temperature 0.2 on starter sets of seeds 8812 and 9127, drawn
 when the rules were there: 198 English replies to the usual prompts, questions drawn at random for every
 noise rate and ability, 166 to seven requests to decline and 92 to five to report errors, and 59 Chinese
-ones, which all ended at the limit of tokens. Labelled by reading before the check was applied; 17 and 3
-on which careful readers may differ are left out. When first measured rejection had .766 and .973, right
-answers .961 and 1, error detection .944 and 1 (English). The errors were counted and not read: of the
-false rejections two are of the usual prompts, by the rules of now."""
+ones, which all ended at the limit of tokens (256, of 44 of them 64). As hardly any reply to the first four
+requests to decline and three to report did so, three and two more were made. Labelled by reading before the
+check was applied; 17 and 3 on which careful readers may differ are left out. When first measured rejection
+had .766 and .973, right answers .961 and 1, error detection .944 and 1 (English). The errors were counted and
+not read: to the usual prompts, of which one reply declines and one reports, two rejections, two right answers
+and one report are false, by the rules of now."""
 HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
