@@ -58,7 +58,6 @@ HAN_TYING = (
 )
 NOT_TYING = (
     "{A} and {B}",
-    "{B}, {A}",
     "{a} and {b}: {A} and {B}, respectively.",
     "{A} for {a}, {B} for the other.",
     "The first answer is {A}, the second {B}.",
@@ -89,6 +88,33 @@ def test_two_values_that_are_given_to_each_others_half_are_wrong(reply: str, ask
 @pytest.mark.parametrize(("reply", "asked"), [*WORDINGS, *product(NOT_TYING, ENGLISH)])
 def test_two_values_with_their_own_half_or_with_none_are_right(reply: str, asked: Asked) -> None:
     assert verdict(reply, asked, asked.values).right
+
+
+IN_A_ROW = ("{A} and {B}", "{A}; {B}", "1. {A}\n2. {B}", "**Answer:** {A} and {B} (Document 1)")
+IN_A_ROW_IN_HAN = ("{A}和{B}。", "分别是{A}和{B}", "第一个问题的答案是{A}，第二个问题的答案是{B}。")
+
+
+@pytest.mark.parametrize(("reply", "asked"), [*product(IN_A_ROW, ENGLISH), *product(IN_A_ROW_IN_HAN, HAN)])
+def test_two_values_in_a_row_are_in_the_order_of_the_question(reply: str, asked: Asked) -> None:
+    assert verdict(reply, asked, asked.values).right
+    assert not verdict(reply, asked, asked.values[::-1]).right
+
+
+@pytest.mark.parametrize(
+    ("query", "reply"),
+    [
+        (
+            "How many people attended the Brass Fair in the best attended of the years 2007 and 2016, "
+            "and how many in the worst attended?",
+            "- **Highest attendance:** {}\n- **Lowest attendance:** {}",
+        ),
+        ("比较芷泊市河灯节1999年和2002年的入场人次：最多是多少，最少是多少？", "最高为{}，最低为{}。"),
+    ],
+)
+def test_the_ends_of_a_scale_may_be_in_other_words(query: str, reply: str) -> None:
+    values = "63,882", "51,581"
+    assert lenient(reply.format(*values), parts(list(values)), query=query).right
+    assert not lenient(reply.format(*values[::-1]), parts(list(values)), query=query).right
 
 
 BOUGHT = "For what price did Ormerod Works take over {a}, and for what price did it take over {b}?"

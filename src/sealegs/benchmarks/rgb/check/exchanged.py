@@ -2,7 +2,7 @@
 
 The halves of a question differ by the words that only one of them has. Two values are exchanged where
 the clause of each has words of the other half and none of its own; a reply that gives both rightly somewhere
-exchanges nothing.
+exchanges nothing. Two values in a row, with words of no half about them, are in the order of the question.
 """
 
 from __future__ import annotations
@@ -30,6 +30,20 @@ _PRONOUN = re.compile(r"\b(?:it|he|she|they) (\w+)")
 _UNTELLING = frozenset({"it", "they", "who", "was", "are", "1", *"一分别又其中得"})
 """Words of questions that name neither half."""
 _JOINING = frozenset({"and", "but", "while", "whereas"})
+_IN_A_ROW = frozenset({"and", "2", "second", "answer", "question", "is", "to", *"和与及以第个问题的答案是为"})
+"""Words between two values that only list them: "1. York 2. Leeds", "the second answer is"."""
+_SCALES = (
+    (
+        frozenset({"best", "most", "highest", "largest", "longest", "biggest", *"多高大长贵"}),
+        frozenset({"worst", "least", "fewest", "lowest", "smallest", "shortest", "cheapest", *"少低小短"}),
+    ),
+    (frozenset({"earliest", *"早先"}), frozenset({"latest", *"晚后"})),
+)
+"""Words for the two ends of a scale: who was asked for the best attended year gives the highest
+attendance."""
+_SUPERLATIVE = re.compile(r"[a-z]+|(?<=最).")
+_TURNED = frozenset({"first", "former"})
+"""Behind two values: "York is the second, Leeds the first"."""
 
 
 class _Mention(NamedTuple):
@@ -57,7 +71,35 @@ def exchanged(reading: ClassifiedReply, query: str, right: NamedAnswer) -> Token
                 return None
             if names == [{second.part}, {first.part}]:
                 span = span or _tokens(reading, first.start, second.end)
-    return span or _misplaced(reading, mentions, halves)
+    return span or _misplaced(reading, mentions, halves) or _in_wrong_order(reading, mentions, halves)
+
+
+def _in_wrong_order(
+    reading: ClassifiedReply, mentions: Sequence[_Mention], halves: Sequence[frozenset[str]] | None
+) -> TokenSpan | None:
+    """The tokens that give the two values in a row, and never in the order of the question's halves."""
+    listed, span = reading.words, None
+    for first, second in pairwise(mentions):
+        between = listed[first.end : second.start]
+        listing = _IN_A_ROW.union(word.text for word in _unit(listed, first))
+        if first.part == second.part or not {word.text for word in between} <= listing:
+            continue
+        sentences = {listed[first.start].sentence, listed[second.start].sentence}
+        values = [
+            word for each in mentions for word in (*listed[each.start : each.end], *_unit(listed, each))
+        ]
+        own = {word.text for word in values}
+        about = {form(word.text) for word in listed if word.sentence in sentences and word.text not in own}
+        behind = {word.text for word in listed[second.end :] if word.sentence in sentences}
+        if first.part < second.part or _named(about, halves) or behind & _TURNED:
+            return None
+        span = _tokens(reading, first.start, second.end)
+    return span
+
+
+def _unit(listed: Sequence[Word], mention: _Mention) -> Sequence[Word]:
+    """The word behind a number: its unit, where the value is found without it."""
+    return listed[mention.end : mention.end + 1] if listed[mention.end - 1].number else ()
 
 
 def _misplaced(
@@ -151,9 +193,16 @@ def _halves(query: str) -> tuple[frozenset[str], frozenset[str]] | None:
     if not limits and len(names) != 1:
         return None
     limit = (limits or names)[-1]
-    before, after = _PAUSE.split(query[: limit.start(limit.lastindex or 0)])[-1], query[limit.end() :]
+    all_before, after = query[: limit.start(limit.lastindex or 0)], query[limit.end() :]
+    before = _PAUSE.split(all_before)[-1]
     first, second = asked_forms(before) - _UNTELLING, asked_forms(after) - _UNTELLING
     if (pronoun := _PRONOUN.search(after)) and (verb := re.search(rf"\b{pronoun[1]}\b", before)):
         subject = asked_forms(before[: verb.start()])  # that the pronoun stands for: both halves are about it
         first, second = first - subject, second - subject
-    return (first - second, second - first) if first - second and second - first else None
+    first, second = first - second, second - first
+    ends = [frozenset(_SUPERLATIVE.findall(half.lower())) for half in (all_before, after)]
+    for scale in _SCALES:
+        for top, bottom in (scale, scale[::-1]):
+            if top & ends[0] and bottom & ends[1]:
+                return first | top, second | bottom
+    return (first, second) if first and second else None
