@@ -22,6 +22,11 @@ def test_every_part_of_an_answer_is_sought_by_its_alternatives() -> None:
     ("query", "answer", "reply", "named"),
     [
         ("Who is it?", "Ada Lock", "Ada Maria Lock is the keeper.", True),
+        ("What is its title?", "One Locksmith Too Many", "The Crooked Postcard [1]", False),
+        ("How long?", "Four years", "It was 4.", True),
+        ("Who plays it?", "Ada Lock", "The baker is Mr. Lock.", True),
+        ("谁在2011年当选？", "岳延年", "岳延华", False),
+        ("谁在2011年当选？", "岳延年", "岳延年", True),
         ("Who is it?", "Ada Lock", "Ada Moor took over from Ben Lock.", False),
         ("Where is it?", "Ada Lock", "Ada Maria Lock Street", False),
         ("Who is it?", "Ada Brown Lock", "It is Ada B. Lock.", True),

@@ -31,6 +31,8 @@ LONGEST_REPLY_CHARS = 20_000
 """Characters of a text that are read, half of them from its end: more is a model that does not stop."""
 LONGEST_PREFIX = 4
 """Words beside a name of a person that may belong to it: the particles of Ludwig van der Rohe, an initial."""
+_NO_KINDS = HAN_NUMERALS.union("年月日时多远")
+"""Characters of a question that are no kind of thing, and may end a name: 岳延年 is not 岳延."""
 UNITS = frozenset(SPELLING.units.values())
 
 
@@ -107,7 +109,8 @@ def given(
         for sought in (target(spelling, query) for spelling in asked_spellings(alternative, query)):
             masked = _masked(sought, text, rival_targets, equal=equal)
             place = next(mentions(sought, masked), None)
-            place = place or _surname(sought, masked, query) or _number_alone(sought, masked, query)
+            place = place or _surname(sought, masked, query)
+            place = place or (None if _is_title(alternative) else _number_alone(sought, masked, query))
             place = place or _with_middle_names(sought, masked, query)
             if place is not None:
                 return Match(number, *place)
@@ -136,7 +139,7 @@ def asked_spellings(alternative: str, query: str) -> tuple[str, ...]:
     for length, shortest in ((1, 3), (2, 5)):
         kind = alternative[-length:]
         if re.fullmatch(f"[{HAN}]{{{shortest},}}", alternative) and kind in query:
-            listed = listed if HAN_NUMERALS.intersection(kind) else (*listed, alternative[:-length])
+            listed = listed if _NO_KINDS.intersection(kind) else (*listed, alternative[:-length])
     return listed
 
 
@@ -149,6 +152,11 @@ def _masked(sought: Target, text: Sequence[Word], rivals: Iterable[Target], *, e
             for start, end in mentions(rival, text):
                 masked[start:end] = [word._replace(text="\0", cased="\0") for word in masked[start:end]]
     return masked
+
+
+def _is_title(answer: str) -> bool:
+    """Whether a number that an answer begins with is a word of a title: "One Locksmith Too Many"."""
+    return answer[:1].isalpha() and all(word[:1].isupper() for word in answer.split())
 
 
 def _number_alone(sought: Target, text: Sequence[Word], query: str) -> tuple[int, int] | None:
