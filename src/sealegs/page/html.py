@@ -43,7 +43,7 @@ def _environment() -> Environment:
     environment.filters.update(
         {each.__name__: each for each in (*filters, text.value, text.escape_controls, cell)}
     )
-    environment.filters.update(beside=beside, numbered=numbered, sentence=sentence)
+    environment.filters.update(beside=beside, classes=classes, numbered=numbered, sentence=sentence)
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
     environment.globals.update(floor=text.FLOOR)
     return environment
@@ -56,6 +56,19 @@ def sentence(words: str) -> Markup:
     """An escaped text in which no flag of a command is broken at the end of a line."""
     escaped = str(escape(text.escape_controls(words)))
     return Markup(FLAG.sub(r'<span style="white-space: nowrap">\g<0></span>', escaped))  # noqa: S704
+
+
+WORDS = 30
+"""Letters of a cell beyond which it is broken into lines."""
+PLAIN = Markup("")
+
+
+def classes(words: str, left: bool = False, style: str = "", parts: bool = False) -> Markup:
+    """The attribute of a cell that says how it looks; in Python, as there are thousands of cells."""
+    style = style if style in ("soft", "warn") else ""
+    names = ("left" if left else "", "parts" if parts else "", "words" if len(words) > WORDS else "", style)
+    present = " ".join(filter(None, names))
+    return Markup(f' class="{present}"') if present else PLAIN  # noqa: S704  # of names that are ours
 
 
 def cell(content: Content) -> Cell:

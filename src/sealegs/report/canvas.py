@@ -7,11 +7,11 @@ variables. All text is escaped: names come from data.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from html import escape
 from math import ceil, floor, log10
 from typing import Literal, NamedTuple, TypeAlias
 from unicodedata import east_asian_width
-
-from markupsafe import escape
 
 from sealegs.types import Unit
 
@@ -42,6 +42,11 @@ class Canvas:
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, **more: object) -> None:
         self.mark("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke=self.colour(colour), **more)
 
+    def circles(self, points: Iterable[tuple[float, float]], radius: float, colour: str) -> None:
+        """Many points of one look, which is said once: a page has thousands."""
+        circles = "".join([f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius}"/>' for x, y in points])
+        self._marks.append(_element("g", {"fill": colour, "fill-opacity": 0.75}, inside=circles))
+
     def text(self, x: float, y: float, words: str, *, anchor: str = "start", colour: str = "--soft") -> None:
         attributes = {"x": x, "y": y, "text-anchor": anchor, "fill": self.colour(colour)}
         self._marks.append(_element("text", attributes, words))
@@ -61,12 +66,14 @@ class Canvas:
 
 def _element(kind: str, attributes: dict[str, object], words: str = "", inside: str = "") -> str:
     listed = "".join(f' {name.replace("_", "-")}="{_written(value)}"' for name, value in attributes.items())
-    content = inside or str(escape(words))
+    content = inside or escape(words)
     return f"<{kind}{listed}>{content}</{kind}>" if content else f"<{kind}{listed}/>"
 
 
 def _written(value: object) -> str:
-    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else escape(str(value))
+    if isinstance(value, str):
+        return escape(value)
+    return f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else str(value)
 
 
 # Axes

@@ -333,10 +333,8 @@ def _draw_points(canvas: Canvas, chart: PointChart) -> None:
         words = tick_text(tick, chart.x_unit, along.step)
         canvas.text(along.at(tick), bottom + 18, words, anchor="middle")
     for number, name in enumerate(names):
-        for x, y in chart.categories[name]:
-            canvas.mark(
-                "circle", cx=along.at(x), cy=vertical.at(y), r=3.5, fill=_palette(number), opacity=0.75
-            )
+        places = ((along.at(x), vertical.at(y)) for x, y in chart.categories[name])
+        canvas.circles(places, 3.5, _palette(number))
     _title_below(canvas, bottom, chart.x_title)
 
 
