@@ -32,6 +32,8 @@ _UNTELLING = frozenset({"it", "they", "who", "was", "are", "1", *"一分别又�
 _JOINING = frozenset({"and", "but", "while", "whereas"})
 _IN_A_ROW = frozenset({"and", "2", "second", "answer", "question", "is", "to", *"和与及以第个问题的答案是为"})
 """Words between two values that only list them: "1. York 2. Leeds", "the second answer is"."""
+MOST_BETWEEN = 12
+"""So many of them, and so many words behind the second value are looked at."""
 _SCALES = (
     (
         frozenset({"best", "most", "highest", "largest", "longest", "biggest", *"多高大长贵"}),
@@ -79,21 +81,23 @@ def _in_wrong_order(
 ) -> TokenSpan | None:
     """The tokens that give the two values in a row, and never in the order of the question's halves."""
     listed, span = reading.words, None
+    values = [word for each in mentions for word in (*listed[each.start : each.end], *_unit(listed, each))]
+    own = {word.text for word in values}
+    about = [word for word in listed if word.text not in own]
+    named = _named_in(about, [word.sentence for word in about], halves)
     for first, second in pairwise(mentions):
-        between = listed[first.end : second.start]
         listing = _IN_A_ROW.union(word.text for word in _unit(listed, first))
-        if first.part == second.part or not {word.text for word in between} <= listing:
+        between = {word.text for word in listed[first.end : min(second.start, first.end + MOST_BETWEEN)]}
+        near = second.start - first.end < MOST_BETWEEN
+        if first.part == second.part or not near or not between <= listing:
             continue
         sentences = {listed[first.start].sentence, listed[second.start].sentence}
-        values = [
-            word for each in mentions for word in (*listed[each.start : each.end], *_unit(listed, each))
-        ]
-        own = {word.text for word in values}
-        about = {form(word.text) for word in listed if word.sentence in sentences and word.text not in own}
-        behind = {word.text for word in listed[second.end :] if word.sentence in sentences}
-        if first.part < second.part or _named(about, halves) or behind & _TURNED:
+        behind = {
+            word.text for word in listed[second.end : second.end + MOST_BETWEEN] if word.sentence in sentences
+        }
+        if first.part < second.part or any(map(named.get, sentences)) or behind & _TURNED:
             return None
-        span = _tokens(reading, first.start, second.end)
+        span = span or _tokens(reading, first.start, second.end)
     return span
 
 
