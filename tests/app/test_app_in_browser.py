@@ -216,6 +216,7 @@ def test_a_run_is_started_watched_marked_repeated_and_compared(
             # Watched until it is finished, then its page is the report.
             expect(page.get_by_role("link", name="Compare with …")).to_be_visible()
             page.get_by_role("button", name=re.compile("^Wrong")).click()
+            page.locator("tr.sample").first.get_by_role("button").click()
             page.get_by_label("Comment").fill(f"turn {turn}")
             page.get_by_role("button", name="The check is wrong").click()
             expect(page.locator("tr.sample.selected")).to_contain_text("marked wrong")
