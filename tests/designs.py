@@ -143,7 +143,7 @@ def paired_clustered(a: float, b: float, rho: float, rng: Rng, shape: Shape) -> 
 
 
 def differences() -> Iterator[Design]:
-    for a, b in ((0.02, 0.1), (0.0, 0.1), (0.1, 0.1), (0.2, 0.3), (0.1, 0.5)):
+    for a, b in ((0.02, 0.1), (0.0, 0.1), (0.1, 0.1), (0.2, 0.3), (0.1, 0.5), (0.02, 0.95), (0.0, 0.97)):
         name = f"only A {a:g}, only B {b:g}"
         draw = partial(yes_or_no_pairs, a, b)
         yield from paired("difference of shares, paired 0/1", name, (20, 40, 100), "share", b - a, draw)

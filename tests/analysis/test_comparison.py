@@ -278,6 +278,26 @@ def test_a_macro_average_is_compared_by_all_of_its_parts(
     assert (difference.outcome == "not compared") == (None in rejections)
 
 
+@pytest.mark.parametrize(("detected", "tested"), [(2, False), (5, False), (6, True)])
+def test_a_ratio_of_a_few_questions_in_one_run_is_not_tested(
+    tmp_path: Path, detected: int, tested: bool
+) -> None:
+    """All of them agree, so that its share would seem certain; half of equal models differed."""
+    runs = []
+    for name, count, corrected in (("few", detected, detected), ("many", 40, 20)):
+        found, right = np.zeros((40, 1)), np.zeros((40, 1))
+        found[:count], right[:corrected] = 1, 1
+        values = {"detected_lenient": found, "corrected_lenient": right}
+        run = store_run(tmp_path / name, values, benchmark="rgb")
+        known = {"detected_lenient": run.summary["detected_lenient"]}
+        (run.path / "summary.json").write_bytes(msgspec.json.encode(known))
+        runs.append(run)
+    [difference] = sl.compare(*(run.path for run in runs), metrics="corrected_lenient").differences
+    assert (difference.value_a, difference.value_b) == (1.0, 0.5)
+    assert (difference.p is not None, difference.low is not None) == (tested, tested)
+    assert tested or difference.outcome == "too few to tell"
+
+
 def test_wrong_usage_is_named(tmp_path: Path) -> None:
     a, b = store_pair(tmp_path, noisy(), noisy())
     with pytest.raises(UsageError, match="at least two runs"):
