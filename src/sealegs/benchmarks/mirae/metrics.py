@@ -90,7 +90,9 @@ EXPECTED = (
         "higher",
         meaning="Of the prompts whose right answer is known, the share to which every answer gives all parts "
         "of it.",
-        caution="It falls with the number of answers. Answers are sought by their words, in usual spellings.",
+        caution="It falls with the number of answers. Answers are sought by their words, in usual spellings. "
+        "Where all prompts agree, the interval over all levels is wider than that of one level: it counts "
+        "questions, not their prompts, by Clopper and Pearson's limit, and that of one level is Wilson's.",
         main=True,
         depends_on="answers",
     ),
