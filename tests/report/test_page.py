@@ -441,9 +441,9 @@ def test_bars_of_one_value_for_each_run_are_no_picture() -> None:
     spec = Bars(title="t", metric="m", along="level")
     each = next(iter(levels("share").values()))
     one = {"m/level=1": replace(each, scope={"level": "1"})}
-    assert charts.bars({"a": one, "b": one}, spec) is None
+    assert charts.bars({"a": one, "b": one}, spec, least=3) is None
     two = one | {"m/level=2": replace(each, scope={"level": "2"})}
-    assert charts.bars({"a": one, "b": two}, spec) is not None
+    assert charts.bars({"a": one, "b": two}, spec, least=3) is not None
 
 
 def test_a_bar_without_an_interval_ends_in_a_hollow_point() -> None:

@@ -98,12 +98,16 @@ def curve(summaries: Mapping[str, Summary], spec: Curve) -> CurveChart | None:
 
 
 def bars(
-    summaries: Mapping[str, Summary], spec: Bars, chance: float | None = None, chance_words: str = ""
+    summaries: Mapping[str, Summary],
+    spec: Bars,
+    chance: float | None = None,
+    chance_words: str = "",
+    least: int = 2,
 ) -> BarChart | None:
-    """A bar with a whisker for each value of a tag, run and group; None where there is nothing to compare."""
+    """A bar with a whisker for each value of a tag, run and group; None where they are fewer than `least`."""
     series, unit = _series(summaries, spec)
     count = sum(len(each.positions) for each in series)
-    if not len(summaries) < count <= MOST_BARS:  # a picture of one bar, or of one for each run, says no more
+    if not least <= count <= MOST_BARS:
         return None
     low, high = _domain(series, unit)
     return BarChart(

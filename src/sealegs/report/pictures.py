@@ -97,7 +97,8 @@ def _draw(
     match picture:
         case Bars():
             guess = metric.chance if metric else None
-            return picture.title, drawing.bars(summaries, picture, guess, text.chance(metric)), ""
+            least = 1 + len(summaries)  # one bar for each run is the figure itself
+            return picture.title, drawing.bars(summaries, picture, guess, text.chance(metric), least), ""
         case Curve():
             if drawing.curve(summaries, picture) is not None:
                 for each in references:
