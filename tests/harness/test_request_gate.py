@@ -55,6 +55,17 @@ def test_requests_under_way_count_with_the_most_they_may_write() -> None:
     assert sum(gate.admit(ask(n), wait=False) is not None for n in range(10)) == 2
 
 
+def test_where_the_money_is_spent_nothing_that_is_set_aside_is_waited_for() -> None:
+    gate = RequestGate(Limits(max_usd=300e-6, price_in=1.0, price_out=1.0))
+    paused, dear = admit(gate, 1), admit(gate, 2)
+    gate.settle(dear, Response(status="ok", tokens_in=200, tokens_out=200))
+    with pytest.raises(BudgetReached, match="has sent 2 requests, [$]0[.]0004: raise the limit"):
+        gate.check_try()
+    with pytest.raises(BudgetReached):
+        gate.admit(ask(3), wait=True)
+    gate.settle(paused, None)
+
+
 @pytest.mark.parametrize(
     ("response", "tokens_in", "tokens_out"),
     [

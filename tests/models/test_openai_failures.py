@@ -252,6 +252,22 @@ def test_a_budget_that_ends_during_a_pause_ends_the_pause() -> None:
     assert len(ended) == 1
 
 
+def test_a_count_that_no_reply_can_have_uses_up_no_budget() -> None:
+    usage = b'{"usage":{"prompt_tokens":999999999,"completion_tokens":999999999}}'
+
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        return (
+            web.Response(body=says("a keel")) if server.requests > 1 else web.Response(body=usage, status=500)
+        )
+
+    gate = RequestGate(Limits(max_usd=1, price_in=1.0, price_out=1.0))
+    with Hostile(respond) as server:
+        model = model_of(server)
+        model.count_with(gate, "model")
+        assert one(model, chat("first")).text == "a keel"
+    assert gate.usd == 0
+
+
 def test_a_budget_that_ends_at_an_overloaded_server_ends_every_call_that_waits() -> None:
     gate = RequestGate(Limits(max_requests=60))
     requests = [chat(f"q{number}") for number in range(16)]

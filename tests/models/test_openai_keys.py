@@ -25,6 +25,7 @@ def spellings() -> dict[str, str]:
         "plain": KEY,
         "escaped": json.dumps(f'{KEY}"')[1:-3],
         "escaped by PHP": KEY.replace("/", r"\/"),
+        "escaped twice": KEY.replace("/", r"\\/"),
         "escaped by .NET": re.sub(r"\W", lambda match: rf"\u{ord(match[0]):04X}", KEY),
         "escaped throughout": "".join(rf"\u{ord(character):04x}" for character in KEY),
         "base64, escaped": base64.b64encode(KEY.encode())
@@ -59,6 +60,25 @@ def test_a_key_is_replaced_however_a_server_spells_it(spelling: str, monkeypatch
     assert shown.endswith(" given")
     half = len(KEY) // 2
     assert not [i for i in range(half) if KEY[i : i + half] in readings(shown)], shown
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"content": [{"type": "text", "text": KEY[:15]}, {"type": "text", "text": KEY[15:]}]},
+        {"content": f"{KEY[:15]}<think>well</think>{KEY[15:]}"},
+        {"content": "4", "reasoning_details": [{"text": [KEY[:15], KEY[15:]]}]},
+    ],
+)
+def test_a_key_that_comes_in_parts_is_replaced(
+    message: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    body = json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+    with fixed(body) as server:
+        response = one(model_of(server, api_key_env="OPENAI_API_KEY"), chat("q"))
+    assert "[key]" in response.text + response.reasoning
+    assert KEY not in response.text + response.reasoning
 
 
 @pytest.mark.parametrize("key", ["EMPTY", "sk-no-key-required", "anything"])

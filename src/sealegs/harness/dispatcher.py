@@ -163,15 +163,15 @@ class Dispatcher:
             if new := len(self.journal.unanswered(keys, again=False)):
                 raise refusal(new)
             missing = set()
+        reasoning_only = self._count_reasoning(key for key in keys if key not in missing) if missing else None
+        if reasoning_only is not None and reasoning_only >= FIRST_REPLIES:
+            raise _only_thinks(self._opener(role), role)
         self._progress.phase(title, total=total, done=total - len(missing))
         if missing:
             model = self._asked[role] = self._opener(role)
             watch(model, self._progress)
             if isinstance(model, ServedModel):
                 model.count_with(self.gate, role)
-            reasoning_only = self._count_reasoning(key for key in keys if key not in missing)
-            if reasoning_only is not None and reasoning_only >= FIRST_REPLIES:
-                raise _only_thinks(model, role)
             pending = _pending(requests(), keys, missing)
             with RARE_COLLECTION:
                 _Sending(self, model, role, pending, reasoning_only).run()

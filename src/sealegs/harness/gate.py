@@ -157,7 +157,8 @@ class RequestGate:
             return Refused(count if owner else f"--max-requests {limits.max_requests}", is_transient=False)
         if limits.max_usd is not None and self.usd + self.reserved_usd + usd > limits.max_usd + ROUNDING:
             limit = f"{owner}'s budget of ${limits.max_usd:g}" if owner else f"--max-usd {limits.max_usd:g}"
-            return Refused(limit, is_transient=self.reserved_usd > ROUNDING)
+            affordable = self.usd + usd <= limits.max_usd + ROUNDING
+            return Refused(limit, is_transient=affordable and self.reserved_usd > ROUNDING)
         return self._shared._refusal(usd) if self._shared is not None else None
 
     def _count(
@@ -189,7 +190,7 @@ class RequestGate:
     def _reached(self, limit: str, usd: float) -> BudgetReached:
         spent = f", ${self.usd:.4f}" if self.usd else ""
         next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{limit}{spent}" else ""
-        if not usd and self.reserved_usd > ROUNDING:
+        if not usd and self.reserved_usd > ROUNDING and self.usd < (self.limits.max_usd or 0.0):
             next_one = (
                 f"; up to ${self.reserved_usd:.4f} is set aside for what is under way, of which the next "
                 "start may have some left"

@@ -232,6 +232,8 @@ class OpenAI:
                     await self._answer_batch(client, job, outbox)
                 else:
                     response = await self._answer_one(client, job)
+                    for server in self._servers:
+                        response = server.endpoint.redacted.in_response(response)
                     outbox.put((job, response))
                     if response.is_large:
                         await outbox.taken()

@@ -10,8 +10,12 @@ import urllib.parse
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator, Sequence
+
+    from sealegs.types import Response
 
 REPLACEMENT = b"[key]"
 SHORTEST_SECRET = 8
@@ -30,7 +34,7 @@ KEY_ENDINGS = (
 class Redaction:
     """Replaces secrets in bytes: exact, percent-encoded or in base64, each JSON-escaped or not."""
 
-    def __init__(self, secrets: Iterable[str]) -> None:
+    def __init__(self, secrets: Sequence[str]) -> None:
         spellings = {
             spelling
             for secret in secrets
@@ -39,6 +43,7 @@ class Redaction:
             if len(spelling) >= SHORTEST_SECRET
         }
         self._spellings = sorted(spellings, key=len, reverse=True)
+        self._secrets = [secret for secret in secrets if not is_placeholder(secret)]
 
     def __call__(self, data: bytes) -> bytes:
         for spelling in self._spellings:
@@ -51,6 +56,12 @@ class Redaction:
     def _escaped(self) -> re.Pattern[bytes]:
         """The spellings with any character as a JSON encoder may write it: PHP escapes `/`, .NET `+`."""
         return re.compile(b"|".join(b"".join(map(_character, spelling)) for spelling in self._spellings))
+
+    def in_response(self, response: Response) -> Response:
+        """A response whose texts were put together from parts, none of which held a secret as a whole."""
+        if any(secret in response.text or secret in response.reasoning for secret in self._secrets):
+            return replace(response, text=self.text(response.text), reasoning=self.text(response.reasoning))
+        return response
 
     def text(self, text: str) -> str:
         return self(text.encode(errors="replace")).decode(errors="replace")
@@ -72,8 +83,9 @@ def _spellings(secret: str) -> Iterator[bytes]:
 
 
 def _character(code: int) -> bytes:
-    escaped = b"|" + re.escape(b"\\/") if code == ord("/") else b""
-    return b"(?:%b|%b(?i:%02x)%b)" % (re.escape(bytes([code])), re.escape(b"\\u00"), code, escaped)
+    """A character, also in JSON that is a text of other JSON, where backslashes are doubled."""
+    escaped = rb"|\\{1,4}/" if code == ord("/") else b""
+    return rb"(?:%b|\\{1,4}u00(?i:%02x)%b)" % (re.escape(bytes([code])), code, escaped)
 
 
 def is_placeholder(key: str) -> bool:

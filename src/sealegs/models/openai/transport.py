@@ -55,7 +55,7 @@ BROKEN = "broken reply"
 PAGE = "web page"
 """Kinds of failures without a status; those with one are `HTTP 404`."""
 
-USED_TOKENS = re.compile(rb'(?<!\\)"(prompt|completion|input|output)_tokens"\s*:\s*(\d{1,9})\b')
+USED_TOKENS = re.compile(rb'(?<!\\)"(prompt|completion|input|output)_tokens"\s*:\s*(\d{1,7})\b')
 
 
 class TryFailed(Exception):
@@ -292,7 +292,7 @@ class Transport:
                 raise _too_large(limit)
         redacted = self._endpoint.redacted
         media_type = reply.headers.get("Content-Type", "").strip().lower()
-        answer = HttpReply(reply.status, media_type, redacted(data[:limit]).removeprefix(b"\xef\xbb\xbf"))
+        answer = HttpReply(reply.status, media_type, redacted(data)[:limit].removeprefix(b"\xef\xbb\xbf"))
         if ok:
             return answer
         return answer._replace(
