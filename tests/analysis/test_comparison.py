@@ -278,24 +278,32 @@ def test_a_macro_average_is_compared_by_all_of_its_parts(
     assert (difference.outcome == "not compared") == (None in rejections)
 
 
-@pytest.mark.parametrize(("detected", "tested"), [(2, False), (5, False), (6, True)])
-def test_a_ratio_of_a_few_questions_in_one_run_is_not_tested(
-    tmp_path: Path, detected: int, tested: bool
+@pytest.mark.parametrize(
+    ("detected", "corrected", "of_many", "outcome"),
+    [
+        (2, 2, 20, "too few to tell"),
+        (6, 6, 20, "too few to tell"),
+        (2, 2, 40, "too few to tell"),  # the same share in both, of two questions in one
+        (6, 0, 40, "better"),
+        (6, 3, 20, "too few to tell"),
+    ],
+)
+def test_a_ratio_of_which_one_run_has_few_that_agree_is_uncertain(
+    detected: int, corrected: int, of_many: int, outcome: str, tmp_path: Path
 ) -> None:
-    """All of them agree, so that its share would seem certain; half of equal models differed."""
+    """All corrected of two detected errors: half of equal models differed significantly from 20 of 40."""
     runs = []
-    for name, count, corrected in (("few", detected, detected), ("many", 40, 20)):
-        found, right = np.zeros((40, 1)), np.zeros((40, 1))
-        found[:count], right[:corrected] = 1, 1
-        values = {"detected_lenient": found, "corrected_lenient": right}
+    for name, count, right in (("few", detected, corrected), ("many", 40, of_many)):
+        columns = (np.arange(40)[:, None] < number for number in (count, right))
+        names = ("detected_lenient", "corrected_lenient")
+        values = {name: column.astype(float) for name, column in zip(names, columns, strict=True)}
         run = store_run(tmp_path / name, values, benchmark="rgb")
         known = {"detected_lenient": run.summary["detected_lenient"]}
         (run.path / "summary.json").write_bytes(msgspec.json.encode(known))
         runs.append(run)
-    [difference] = sl.compare(*(run.path for run in runs), metrics="corrected_lenient").differences
-    assert (difference.value_a, difference.value_b) == (1.0, 0.5)
-    assert (difference.p is not None, difference.low is not None) == (tested, tested)
-    assert tested or difference.outcome == "too few to tell"
+    [found] = sl.compare(*(run.path for run in runs), metrics="corrected_lenient").differences
+    assert (found.value_a, found.value_b) == (corrected / detected, of_many / 40)
+    assert found.outcome == outcome
 
 
 def test_wrong_usage_is_named(tmp_path: Path) -> None:

@@ -42,7 +42,6 @@ from sealegs.types import Unit
 
 SIGNIFICANT = 0.05
 FEW_IN_A_PART = f"none: a part has fewer than {MIN_GROUPS} groups"
-FEW_IN_A_RUN = f"none: a run has fewer than {MIN_GROUPS} groups"
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -286,11 +285,11 @@ def _estimate(first: Values, second: Values) -> tuple[Estimate | None, str]:
         if any(independent_groups(of_known.groups[part]) < MIN_GROUPS for part in of_known.by_part()):
             return None, FEW_IN_A_PART
     if first.metric.ratio_to:
-        # Each run has a denominator of its own: of few groups, which may well agree, one would seem certain.
-        if min(first.clusters, second.clusters) < MIN_GROUPS:
-            return None, FEW_IN_A_RUN
-        before = [term._replace(coefficient=-term.coefficient) for term in _terms(first)]
-        return combined.estimate([*before, *_terms(second)]), TOO_FEW
+        terms = [term._replace(coefficient=-term.coefficient) for term in _terms(first)] + _terms(second)
+        estimate = combined.estimate(terms)
+        # Each run has a denominator of its own: the spread of the other says nothing of one that agrees.
+        unseen = any(np.ptp(term.values) == 0 for term in terms)
+        return estimate and estimate._replace(unseen=unseen), TOO_FEW
     change = msgspec.structs.replace(first, values=second.values - first.values)
     if first.metric.mean_over:
         return combined.estimate(_terms(change)), TOO_FEW
@@ -321,7 +320,7 @@ def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
         significant = p is not None and p < SIGNIFICANT
         outcome = outcome_of(
             amount, (difference.low, difference.high), tested=p is not None,
-            groups=0 if difference.method in (FEW_IN_A_PART, FEW_IN_A_RUN) else difference.clusters,
+            groups=0 if difference.method == FEW_IN_A_PART else difference.clusters,
             significant=significant, unit=metric.unit, better=metric.better,
         )  # fmt: skip
         too_few = outcome == "too few to tell" and amount is not None

@@ -63,6 +63,8 @@ class Estimate(NamedTuple):
     """Whether clusters share units: `clusters` is then the number of independent ones that they amount to."""
     deciding: int = 0
     """How many clusters carry three quarters of the variance, where they are one, or at most a tenth."""
+    unseen: bool = False
+    """Whether some of the variance is not in the error: that of one of two means, whose clusters agree."""
 
     @property
     def over(self) -> str:

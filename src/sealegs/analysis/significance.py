@@ -50,16 +50,19 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
     """A mean of paired differences of this unit: its interval, and the two-sided p of `null`.
 
     Where the unit has bounds: Student's t on the scale of Fisher's z of d/S, for differences d in [−S, S],
-    with Satterthwaite's degrees of freedom, or what `_Binary` says where that is narrower. Where it has none:
-    the plain t. Without any spread there is no t.
+    with Satterthwaite's degrees of freedom, or what `_Binary` says where that is narrower, or where the
+    error lacks a part. Where it has none: the plain t. Without any spread there is no t.
     Where there are bounds, the interval is then that of `zero_variance_interval`, and p the α at which it
     reaches zero: 2 (S/(S + |d|))ᴳ, or with a null between zero and d, 2 ((S + |null|)/(S + |d|))ᴳ.
     """
     value, bounds = estimate.value, difference_range(unit)
     if bounds is None or not bounds[0] <= value <= bounds[1]:
         return t_test(estimate, f"paired t {estimate.over}", null=null)
+    same, binary = abs(value - null) <= ROUNDING * bounds[1], _Binary.of(estimate, bounds)
+    if estimate.unseen:
+        p = None if same else binary.p_value(null)
+        return Tested(*binary.narrowed(bounds), p, f"Clopper-Pearson {estimate.over}")
     if agree(estimate, bounds):
-        same = abs(value - null) <= ROUNDING * bounds[1]
         share = (bounds[1] + abs(null)) / (bounds[1] + abs(value))
         p = None if same else min(1.0, 2 * share**estimate.clusters)
         differ = "do not" if abs(value) <= ROUNDING * bounds[1] else "all"
@@ -67,7 +70,6 @@ def paired_test(estimate: Estimate, *, unit: Unit, null: float = 0.0) -> Tested:
         return Tested(*limits, p, f"Clopper-Pearson {estimate.over}, which {differ} differ")
     logit = Logit.of(estimate, bounds, estimate.satterthwaite_df)
     limits, p = logit.interval(), logit.p_value(null)
-    binary = _Binary.of(estimate, bounds)
     narrowed, exact = binary.narrowed(limits), binary.p_value(null)
     if narrowed == limits and p <= exact:
         return Tested(*limits, p, f"paired logit t {estimate.over}")

@@ -44,8 +44,8 @@ def t_quantile(quantile: float, df: float) -> float:
 def beta_cdf(x: float, a: float, b: float) -> float:
     """Iₓ(a, b), the regularised incomplete beta function: for whole numbers P(at least a of a + b − 1 are
     right) where each is with probability x. In the lower tail with full relative precision."""
-    if not 0 < x < 1:
-        return float(x >= 1)
+    if a <= 0 or not 0 < x < 1:
+        return float(a <= 0 or x >= 1)
     front = exp(lgamma(a + b) - lgamma(a) - lgamma(b) + a * log(x) + b * log1p(-x))
     if x < (a + 1) / (a + b + 2):  # where the fraction converges fast
         return front * _fraction(a, b, x) / a

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from sealegs.analysis.comparison import FEW_IN_A_PART, FEW_IN_A_RUN, Comparison, Difference
+from sealegs.analysis.comparison import FEW_IN_A_PART, Comparison, Difference
 from sealegs.analysis.intervals import TOO_FEW
 from sealegs.harness.registry import benchmark_class
 from sealegs.page.format import (
@@ -139,7 +139,7 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     if low is not None and high is not None:
         limits = f"[{', '.join(signed_limits(difference.difference or 0.0, low, high, unit))}]"
         limits = TOO_WIDE if is_uninformative(low, high, unit) else limits
-    elif difference.method in (FEW_IN_A_PART, FEW_IN_A_RUN, TOO_FEW) and difference.difference is not None:
+    elif difference.method in (FEW_IN_A_PART, TOO_FEW) and difference.difference is not None:
         limits = f"too few {layout.counted[1]}"
     return [
         Cell(answer(difference, layout), style),
