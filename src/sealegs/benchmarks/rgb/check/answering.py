@@ -76,6 +76,10 @@ class Answering:
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True
+        if find("stated_by_documents", letters):
+            return True
+        if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
+            return True
         whole = self.repeats[number] >= WHOLE_QUESTION
         told = "d" not in letters or (number > first and not _OF_ANOTHER_MATTER.search(letters))
         value = "[GKM#]|B[xm]*w+$" if self.remarks.han else "[GKM#]"
@@ -149,6 +153,8 @@ class Answering:
             return True
         if "n" in letters or not self.remarks.has_value(number):
             return False
+        if number == len(self.letters) - 1 and find("answer_at_last", letters):
+            return True
         if find("concludes", letters) or self._is_of_a_document(number):
             return True
         if "d" in letters and not re.match("[^nlvdA]*d#?[^nlvdA]*[ckx]", letters):

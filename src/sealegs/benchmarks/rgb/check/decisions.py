@@ -258,7 +258,8 @@ class _ReplyClauses:
                 denies_what_was_asked or self.remarks.sets_apart(number)
             )
             alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
-            if not self.remarks.is_remark(number) or alone or ("D" in clause.letters and self._tells):
+            beside = self.remarks.is_hedge(number) or not self.remarks.is_remark(number)
+            if beside or alone or ("D" in clause.letters and self._tells):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters

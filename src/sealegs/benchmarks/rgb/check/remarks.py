@@ -56,7 +56,7 @@ class Remarks:
             return ""
         if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"
-        if find("not_declining", letters):
+        if find("not_declining", letters) or self.is_hedge(number):
             return ""
         if re.search("[eCyX]", letters) and not re.search("[lv]", letters):
             return ""
@@ -83,6 +83,12 @@ class Remarks:
         if last and matter <= 1 and find("not_known", letters):
             return True  # "... Who does? Left unnamed."
         return self._speaks_of_itself and matter <= SHORT_REMARK
+
+    def is_hedge(self, number: int) -> bool:
+        """Whether a clause only says how sure the next one is: "While I can't be certain, ..."."""
+        if ends_sentence(self.clauses, number) or not find("hedge", self.letters[number]):
+            return False
+        return self.has_value(number + 1) and "n" not in self.letters[number + 1]
 
     def _has_speaker(self, number: int) -> bool:
         """Whether the subject of a clause, which may be that of the clause before, can be the documents, the
