@@ -16,7 +16,6 @@ from sealegs.errors import RunConflict, StorageError
 from sealegs.types import Response
 
 VERSION = 2
-LOG_PAGES = 4000  # of the write-ahead log, 16 MB, before it is folded in, which waits for the disk
 LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
 
 SCHEMA = f"""
@@ -114,7 +113,6 @@ def connect(path: Path) -> sqlite3.Connection:
         check(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
-        connection.execute(f"PRAGMA wal_autocheckpoint = {LOG_PAGES}")
     except (sqlite3.Error, RunConflict):
         connection.close()
         raise

@@ -267,11 +267,8 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         listed.append(Note(asked.strip()))
     unparsed, short = summary.get("judge_unparsed"), summary.get("lacks_documents")
     if unparsed and unparsed.value:
-        listed.append(
-            Note(
-                f"{number(unparsed.value, 'share')} of the judge's verdicts could not be read.", warning=True
-            )
-        )
+        share = number(unparsed.value, "share")
+        listed.append(Note(f"{share} of the judge's verdicts could not be read.", warning=True))
     if short and short.value:
         listed.append(
             Note(

@@ -148,10 +148,7 @@ def _first(choices: list[C] | None) -> C:
     """The choice of index 0, wherever it is in the list."""
     if not choices:
         raise ValueError("the reply holds no choices")
-    for choice in choices:
-        if choice.index == 0:
-            return choice
-    return choices[0]
+    return next((choice for choice in choices if choice.index == 0), choices[0])
 
 
 class Version(NamedTuple):
