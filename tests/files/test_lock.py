@@ -43,9 +43,10 @@ def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path, kin
     assert lock.is_written(path) == (kind == "writing")
     process.kill()
     process.communicate()
+    assert not lock.is_written(path)
+    assert os.listdir(path) == [], "who looks leaves nothing behind, so that a folder can be removed"
     with locking(path):
         pass
-    assert not lock.is_written(path)
     assert (os.listdir(tmp_path), os.listdir(path)) == (["set"], [])
 
 

@@ -37,18 +37,16 @@ def in_turn(path: Path) -> contextlib.AbstractContextManager[None]:
 
 
 def is_written(folder: Path) -> bool:
-    """Whether a process is writing in a folder."""
-    from filelock import FileLock, Timeout
-
+    """Whether a process is writing in a folder. A look leaves no file, not even one that was just removed."""
     path = folder / LOCK
     if not path.is_file() or path.is_symlink():
         return False
     try:
-        with FileLock(path, timeout=READERS_SECONDS / 5):
+        with _held(path, folder, seconds=READERS_SECONDS / 5):
             return False
-    except Timeout:
+    except RunConflict:
         return True
-    except OSError:  # a folder of which this process may change nothing
+    except StorageError:  # a folder of which this process may change nothing
         return False
 
 
