@@ -232,12 +232,13 @@ def slope(
         if len(row) >= 2:
             values = {tag: y for tag, score in row.items() if (y := score.values[metric]) is not None}
             xs = np.array([x(row[value]) for value in values], dtype=float)
+            ys = np.array(list(values.values()))
             fits = bool(len(values) and np.ptp(xs))
             members += row.values()
             entered += (fits and value in values for value in row)
             if fits:
                 centred = xs - xs.mean()
-                fitted = float(centred @ np.array(list(values.values())) / (centred @ centred))
+                fitted = float(centred @ (ys - ys.mean()) / (centred @ centred))  # 0 where all are equal
                 slopes.append((next(iter(row.values())), fitted))
     test = partial(t_test, method="t over the groups' slopes")
     return _over_groups(members, entered, slopes, unit, test)

@@ -67,6 +67,20 @@ def test_one_usable_answer_is_missing_not_perfect() -> None:
     assert (score.values["mean_similarity"], score.answered) == (None, 0)
 
 
+def test_equal_texts_are_alike_by_exactly_one_so_that_rounding_has_no_trend() -> None:
+    odd = np.random.default_rng(1).random((4, 384)).tolist()
+    items = [answered(n % 2 + 1, [f"{n}"] * 3, question=f"{n // 2}") for n in range(8)]
+    scores = scored(items, {f"{n}": odd[n // 2] for n in range(8)} | {"1": odd[3], "4": odd[1]})
+    names = ("mean_similarity", "std_similarity", "max_similarity", "min_similarity")
+    assert {tuple(score.values[name] for name in names) for score in scores} == {(1, 0, 1, 1)}
+    lengths = ({"prompt_tokens": 30.0 if score.tags["level"] == 1 else 67.0} for score in scores)
+    longer = [
+        msgspec.structs.replace(each, values=each.values | n) for each, n in zip(scores, lengths, strict=True)
+    ]
+    trend = Mirae(MiraeOptions()).summarise(longer)["trend_per_doubling"]
+    assert (trend.value, trend.low, trend.high, trend.p) == (0, None, None, None)
+
+
 def test_drift_is_the_mean_similarity_within_minus_that_across() -> None:
     embed = {"a": [1, 0, 0], "b": [0, 1, 0], "c": [0, 0, 1]}
     _, longer = scored([answered(1, ["a", "a"]), answered(7, ["b", "c"])], embed)
