@@ -18,8 +18,8 @@ from commandline import sealegs
 from scripted import Scripted
 from sealegs.api.launch import started
 from sealegs.app.access import CLOSED, is_strangers, user_of
-from sealegs.app.rendering import LARGEST_UPLOAD_BYTES
-from sealegs.app.routes import ACTIONS, PAGES
+from sealegs.app.rendering import LARGEST_UPLOAD_BYTES, PAGES
+from sealegs.app.routes import ACTIONS
 from sealegs.app.server import AppServer
 from sealegs.errors import UsageError
 from serving import Serving, Visitor, address, serving

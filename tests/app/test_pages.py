@@ -18,7 +18,7 @@ from markup import NASTY
 from readers import RANKS
 from runs import run_small
 from sealegs.api.explained import explained
-from sealegs.app.routes import PAGES
+from sealegs.app.rendering import PAGES
 from sealegs.harness.registry import benchmark_title
 from sealegs.page.format import escape_controls
 from sealegs.report.samples.flips import compare_sample
@@ -163,7 +163,7 @@ def test_a_runs_page_is_its_report_with_the_data_of_all_samples(app: Serving, ru
     data = json.loads(reply.text)
     assert (data["count"], data["ids"]) == (8, run.samples().index.ids)
     assert data["source"] == "/sample?run=one"
-    part = app.visitor.get(address("/sample", run="one", sample=data["ids"][1]), Accept="text/x-part")
+    part = app.visitor.get(address("/sample", run="one", sample=data["ids"][1], part="1"))
     assert "<html" not in part.text
     assert "The check is right" in part.text
 
@@ -269,7 +269,7 @@ def test_a_mark_is_saved_and_shown_at_once(app: Serving, runs: Path) -> None:
     form = {"run": "two", "sample": sample, "verdict": "wrong", "comment": NASTY[0]}
     headings = ("Answer 1", 'class="mark"', "What the checks say")
     assert [each for _, each in sorted((page.index(each), each) for each in headings)] == [*headings]
-    part = app.visitor.submit("/run/mark", page, form, Accept="text/x-part")
+    part = app.visitor.submit("/run/mark", page, form | {"part": "1"})
     assert part.status == 200
     assert 'value="wrong" data-key="w" aria-pressed="true"' in part.text
     [mark] = run.marks()

@@ -1,14 +1,13 @@
-"""A page as a response: a template of the app, in a thread, with errors of the library as their own words."""
+"""Which pages there are; a page as a response; errors of the library as a page with their own words."""
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import os
 import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 from aiohttp import web
 
@@ -22,19 +21,33 @@ log = logging.getLogger(__name__)
 
 Stamp: TypeAlias = tuple[tuple[int, int] | None, ...]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-T = TypeVar("T")
 
-PAGES = (
-    ("/", "Runs", False),
-    ("/new-run", "New run", True),
-    ("/compare", "Compare", False),
-    ("/leaderboard", "Leaderboard", False),
-    ("/scorecard", "Scorecard", False),
-    ("/build", "Build", True),
-    ("/tokenizers", "Tokenizers", True),
-    ("/explained", "Explained", False),
-)
-"""Address and name of each page of the navigation, and whether it starts something."""
+
+class Page(NamedTuple):
+    """What an address shows."""
+
+    function: str
+    """In a module of `pages`."""
+    name: str = ""
+    """In the navigation; empty where it is not there."""
+    starts: bool = False
+    """Whether it starts something, which a read-only app does not."""
+
+
+PAGES = {
+    "/": Page("runs.page", "Runs"),
+    "/run": Page("run.page"),
+    "/samples": Page("run.samples"),
+    "/sample": Page("sample.page"),
+    "/events": Page("run.events"),
+    "/new-run": Page("new_run.page", "New run", starts=True),
+    "/compare": Page("compare.page", "Compare"),
+    "/leaderboard": Page("leaderboard.page", "Leaderboard"),
+    "/scorecard": Page("scorecard.page", "Scorecard"),
+    "/build": Page("build.page", "Build", starts=True),
+    "/tokenizers": Page("tokenizers.page", "Tokenizers", starts=True),
+    "/explained": Page("explained.page", "Explained"),
+}
 LARGEST_UPLOAD_BYTES = 20 * 2**20
 PROBLEMS = {
     404: "There is no such page.",
@@ -46,13 +59,13 @@ PROBLEMS = {
 """What a page says, by the status of its response."""
 
 
-def settings_of(request: web.Request) -> AppSettings:
-    return request.app[SETTINGS]
-
-
-def page(settings: AppSettings, template: str, address: str, /, **values: Any) -> str:
+def render_page(settings: AppSettings, template: str, address: str, /, **values: Any) -> str:
     """A template of the app with what every page has."""
-    shown = [(path, name) for path, name, starts in PAGES if not (starts and settings.read_only)]
+    shown = [
+        (path, page.name)
+        for path, page in PAGES.items()
+        if page.name and not (page.starts and settings.read_only)
+    ]
     text = render(
         f"app/templates/{template}",
         pages=shown,
@@ -89,11 +102,6 @@ def html(text: str, status: int = 200) -> web.Response:
     return web.Response(text=text, status=status, content_type="text/html")
 
 
-async def in_thread(act: Callable[..., T], *args: Any, **more: Any) -> T:
-    """What reads files or computes, while other requests are answered."""
-    return await asyncio.to_thread(act, *args, **more)
-
-
 @web.middleware
 async def with_problems(request: web.Request, handler: Handler) -> web.StreamResponse:
     """An error of Sealegs is a page with its own words; the details of any other are not for a page."""
@@ -108,6 +116,6 @@ async def with_problems(request: web.Request, handler: Handler) -> web.StreamRes
     except Exception:  # noqa: BLE001  # whatever it is: the terminal has it, the page none of it
         log.error("%s %s\n%s", request.method, request.path, escape_controls(traceback.format_exc()))
         problem, status = PROBLEMS[500], 500
-    settings = settings_of(request)
-    text = page(settings, "problem.html", request.path, title="That did not work", problem=problem)
+    settings = request.app[SETTINGS]
+    text = render_page(settings, "problem.html", request.path, title="That did not work", problem=problem)
     return html(text.replace(str(settings.runs), settings.shown_runs), status)

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import threading
+from collections.abc import Callable
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from aiohttp import web
 
-from sealegs.app.rendering import Handler, in_thread
+from sealegs.app.access import READING
+from sealegs.app.rendering import PAGES, Handler, html
 from sealegs.app.settings import SETTINGS
+from sealegs.errors import UsageError
 from sealegs.page.html import compile_templates
 
 STATIC = {
@@ -21,20 +26,6 @@ STATIC = {
     "boat.svg": ("app/static/boat.svg", "image/svg+xml"),
 }
 """The files that pages load, by name: nothing else is served."""
-PAGES = {
-    "/": "runs.page",
-    "/run": "run.page",
-    "/samples": "run.samples",
-    "/sample": "sample.page",
-    "/events": "run.events",
-    "/new-run": "new_run.page",
-    "/compare": "compare.page",
-    "/leaderboard": "leaderboard.page",
-    "/scorecard": "scorecard.page",
-    "/build": "build.page",
-    "/tokenizers": "tokenizers.page",
-    "/explained": "explained.page",
-}
 ACTIONS = {
     "/run/mark": "sample.mark",
     "/run/stop": "run.stop",
@@ -50,8 +41,7 @@ ACTIONS = {
     "/build/change": "build.change",
     "/tokenizers": "tokenizers.compare",
 }
-"""What forms are sent to. Each is a function of a module in `pages`, imported once the app is up."""
-
+"""What forms are sent to: functions in `pages`, as those of pages."""
 
 LATE = (
     "sealegs.report.pictures", "sealegs.page.verdict", "sealegs.harness.stored.marks", "filelock",
@@ -61,24 +51,36 @@ LATE = (
 
 
 def add_routes(app: web.Application) -> None:
-    app.add_routes([web.get(address, _handler(page)) for address, page in PAGES.items()])
+    app.add_routes([web.get(address, _handler(*page)) for address, page in PAGES.items()])
     app.add_routes([web.post(address, _handler(action)) for address, action in ACTIONS.items()])
     app.router.add_get("/static/{name}", static)
     app.on_startup.append(_prepare)
 
 
-def _handler(name: str) -> Handler:
+def _handler(name: str, _title: str = "", starts: bool = False) -> Handler:
+    """A function that takes the settings and the fields of a query or a form, and gives a page or a response.
+    It is run in a thread, as it reads files and computes; one that keeps sending takes the request."""
+
     async def handle(request: web.Request) -> web.StreamResponse:
-        handler: Handler = await in_thread(_function, name)
-        return await handler(request)
+        settings = request.app[SETTINGS]
+        if starts and settings.read_only:
+            raise UsageError("this app is read-only: it shows runs, and starts nothing.")
+        function = await asyncio.to_thread(_function, name)
+        if asyncio.iscoroutinefunction(function):
+            stream: web.StreamResponse = await function(request)
+            return stream
+        fields = request.query if request.method in READING else await request.post()
+        shown = await asyncio.to_thread(function, settings, fields)
+        return html(shown) if isinstance(shown, str) else shown
 
     return handle
 
 
-def _function(name: str) -> Handler:
+def _function(name: str) -> Callable[..., Any]:
+    """A function of `pages`, imported once the app is up."""
     module, _, function = name.partition(".")
-    handler: Handler = getattr(import_module(f"sealegs.app.pages.{module}"), function)
-    return handler
+    act: Callable[..., Any] = getattr(import_module(f"sealegs.app.pages.{module}"), function)
+    return act
 
 
 async def _prepare(app: web.Application) -> None:
@@ -92,8 +94,8 @@ def _load_pages(runs: Path) -> None:
     from sealegs.app.pages.build import builders_by_name
     from sealegs.harness.registry import usable_benchmarks
 
-    for name in PAGES.values():
-        _function(name)
+    for page in PAGES.values():
+        _function(page.function)
     for name in LATE:
         import_module(name)
     compile_templates("app/templates", "report", "report/samples", "page")

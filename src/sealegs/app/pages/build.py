@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from aiohttp import web
 from msgspec import Struct
@@ -14,8 +14,7 @@ from sealegs.api.launch import Started, is_built, start_build, started
 from sealegs.api.setup import model_refs
 from sealegs.app import fields
 from sealegs.app.progress import watched
-from sealegs.app.rendering import html, in_thread, settings_of
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import html, render_page
 from sealegs.app.review import CalledHost, calls_of, sealed, unsealed
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError, UsageError
@@ -29,14 +28,16 @@ MOST_LISTED = 8
 """Builds, the newest first."""
 
 
-async def page(request: web.Request) -> web.Response:
-    settings = settings_of(request)
-    if settings.read_only:
-        raise UsageError("this app is read-only: it shows runs, but builds nothing.")
-    return html(await in_thread(_form, settings, str(request.query.get("benchmark", ""))))
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    return _form(settings, _name(query))
 
 
-def _form(settings: AppSettings, asked: str, problem: str = "", form: MultiMapping[Any] | None = None) -> str:
+def change(settings: AppSettings, form: MultiMapping[Any]) -> str:
+    """The form as it was."""
+    return _form(settings, _name(form), form)
+
+
+def _form(settings: AppSettings, asked: str, form: MultiMapping[Any] | None = None, problem: str = "") -> str:
     builders = builders_by_name()
     name = asked if asked in builders else next(iter(builders))
     given = fields.options_of(builders[name].Options, settings, form) if form is not None else {}
@@ -77,24 +78,20 @@ class BuildRequest(Struct, frozen=True):
     options: dict[str, Any]
 
 
-async def review(request: web.Request) -> web.Response:
+def review(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response:
     """Whom the build would call; where it calls nobody, it starts at once."""
-    settings, form = settings_of(request), await request.post()
     try:
-        chosen, calls = await in_thread(_chosen, settings, form)
+        chosen, calls = _chosen(settings, form)
     except SealegsError as error:
-        return html(await in_thread(_form, settings, _name(form), str(error), form), 422)
+        return html(_form(settings, _name(form), form, str(error)), 422)
     if not calls:
-        return await _start(settings, chosen)
+        _start(settings, chosen)
     facts = {"Benchmark": benchmark_title(chosen.benchmark)}
     facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
-    repeated = fields.repeated(form, chosen.options)
-    return html(
-        render_page(
-            settings, "build_review.html", "/build",
-            title="Build this set?", facts=facts, calls=calls,
-            fields=[*sealed(settings, chosen).items(), *repeated],
-        )
+    return render_page(
+        settings, "build_review.html", "/build",
+        title="Build this set?", facts=facts, calls=calls,
+        fields=[*sealed(settings, chosen).items(), *fields.repeated(form, chosen.options)],
     )  # fmt: skip
 
 
@@ -116,19 +113,12 @@ def _name(form: MultiMapping[Any]) -> str:
     return str(form.get("benchmark", ""))
 
 
-async def change(request: web.Request) -> web.Response:
-    """The form as it was."""
-    settings, form = settings_of(request), await request.post()
-    return html(await in_thread(_form, settings, _name(form), form=form))
-
-
-async def start(request: web.Request) -> web.Response:
+def start(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     """Start exactly what was looked at."""
-    settings = settings_of(request)
-    return await _start(settings, unsealed(settings, await request.post(), BuildRequest))
+    _start(settings, unsealed(settings, form, BuildRequest))
 
 
-async def _start(settings: AppSettings, chosen: BuildRequest) -> web.Response:
+def _start(settings: AppSettings, chosen: BuildRequest) -> NoReturn:
     settings.runs.mkdir(parents=True, exist_ok=True)
-    await in_thread(start_build, settings.runs, chosen.benchmark, **chosen.options)
+    start_build(settings.runs, chosen.benchmark, **chosen.options)
     raise web.HTTPSeeOther(f"/build?benchmark={chosen.benchmark}")

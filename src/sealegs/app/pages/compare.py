@@ -6,11 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
+from multidict import MultiMapping
 
 from sealegs.analysis.comparison import compare
-from sealegs.app.rendering import Stamp, html, in_thread, settings_of, stamp
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import Stamp, render_page, stamp
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError
 from sealegs.harness.folder import Run, load_run
@@ -28,16 +27,17 @@ MOST_OTHERS = 20
 """Runs that one is tried against: those that were asked the same, then the newest."""
 
 
-async def page(request: web.Request) -> web.Response:
-    settings = settings_of(request)
-    names = tuple(dict.fromkeys(request.query.getall("run", [])))
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    names = tuple(dict.fromkeys(query.getall("run", [])))
     if len(names) == 1:
-        return html(await in_thread(_others, settings, names[0]))
-    if len(names) < 2 or "change" in request.query:
-        return html(await in_thread(_choice, settings, names))
-    if sample := request.query.get("sample"):
-        return html(await in_thread(_sample, settings, names, sample))
-    return html(await in_thread(_compared, settings, names))
+        return _others(settings, names[0])
+    if len(names) < 2 or "change" in query:
+        return render_page(
+            settings, "compare.html", "/compare", title="Compare", finished=_finished(settings), chosen=names
+        )
+    if sample := query.get("sample"):
+        return _sample(settings, names, sample)
+    return _comparison(settings, names, tuple(stamp(open_run(settings.runs, name).path) for name in names))
 
 
 def _finished(settings: AppSettings) -> list[ListedRun]:
@@ -84,18 +84,7 @@ def _reason(run: Run, other: Run) -> str:
     return ""
 
 
-def _choice(settings: AppSettings, chosen: tuple[str, ...]) -> str:
-    return render_page(
-        settings, "compare.html", "/compare", title="Compare", finished=_finished(settings), chosen=chosen
-    )
-
-
 # The comparison
-
-
-def _compared(settings: AppSettings, names: tuple[str, ...]) -> str:
-    stamps = tuple(stamp(open_run(settings.runs, name).path) for name in names)
-    return _comparison(settings, names, stamps)
 
 
 @lru_cache(maxsize=32)

@@ -7,11 +7,10 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-from aiohttp import web
+from multidict import MultiMapping
 
 from sealegs.analysis.leaderboard import leaderboard
-from sealegs.app.rendering import Stamp, html, in_thread, settings_of, stamp
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import Stamp, render_page, stamp
 from sealegs.app.settings import AppSettings
 from sealegs.harness.folder import load_run
 from sealegs.harness.stored.listing import list_runs
@@ -19,12 +18,8 @@ from sealegs.page.grid import Overview
 from sealegs.report.suite import board_overview
 
 
-async def page(request: web.Request) -> web.Response:
-    settings, folder = settings_of(request), request.query.get("suite", "")
-    return html(await in_thread(_boards, settings, folder))
-
-
-def _boards(settings: AppSettings, folder: str) -> str:
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    folder = query.get("suite", "")
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     folders = sorted({run.name.rpartition("/")[0] for run in finished} - {""})
     chosen = [run for run in finished if not folder or run.name.startswith(f"{folder}/")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 from aiohttp import web
@@ -19,8 +19,7 @@ from sealegs.api.setup import data_problem, model_refs
 from sealegs.api.trial import ModelTrial, try_model
 from sealegs.app import fields
 from sealegs.app.estimate import expected_time
-from sealegs.app.rendering import html, in_thread, settings_of
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import html, render_page
 from sealegs.app.review import calls_of, sealed, unsealed
 from sealegs.app.run_form import (
     AMOUNTS,
@@ -44,35 +43,25 @@ SHOWN = 2
 SIGNS = {"ok": "✓", "not supported": "–", "unclear": "?", "failed": "✗"}
 
 
-async def page(request: web.Request) -> web.Response:
-    settings = settings_of(request)
-    if settings.read_only:
-        raise UsageError("this app is read-only: it shows runs, but cannot start any.")
-    return html(await in_thread(_begun, settings, request.query))
-
-
-def _begun(settings: AppSettings, query: MultiMapping[str]) -> str:
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
     """The form as a link opens it: filled from a run, or with what a link may say."""
     like = query.get("like", "")
     filled = from_run(settings, open_run(settings.runs, like)) if like else from_address(settings, query)
     return _form(settings, filled, like=like)
 
 
-async def again(request: web.Request) -> web.Response:
+def again(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """The form as it was, from the page that follows it, or for another benchmark."""
-    settings, form = settings_of(request), await request.post()
-    return html(await in_thread(_form, settings, await in_thread(_filled, settings, form)))
+    return _form(settings, _filled(settings, form))
 
 
-async def models(request: web.Request) -> web.Response:
+def models(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """The form as it was, with the models that the chosen server lists."""
-    settings, form = settings_of(request), await request.post()
     source = str(form.get("source", ""))
     if source not in presets():
         raise UsageError("choose a provider whose server lists its models.")
-    listed = await in_thread(models_of, source)
-    filled = await in_thread(_filled, settings, form)
-    return html(await in_thread(_form, settings, filled, listed.problem, listed={source: listed.models}))
+    listed = models_of(source)
+    return _form(settings, _filled(settings, form), listed.problem, listed={source: listed.models})
 
 
 def _filled(settings: AppSettings, form: MultiMapping[Any]) -> Filled:
@@ -139,26 +128,23 @@ def _embedded_problem() -> str:
 # The last look before the start
 
 
-async def review(request: web.Request) -> web.Response:
+def review(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response:
     """What the run would ask, what it would cost, and whom it would call."""
-    settings, form = settings_of(request), await request.post()
     try:
-        chosen = await in_thread(chosen_of, settings, form)
-        return html(await in_thread(_reviewed, settings, chosen, form))
+        return _reviewed(settings, chosen_of(settings, form), form)
     except SealegsError as error:
-        return html(await in_thread(_form, settings, _filled(settings, form), str(error)), 422)
+        return html(_form(settings, _filled(settings, form), str(error)), 422)
 
 
-async def test(request: web.Request) -> web.Response:
+def test(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """Send the model a few small requests, and show what came of them on the same page."""
-    settings, form = settings_of(request), await request.post()
     chosen = unsealed(settings, form, RunRequest)
     trial: ModelTrial | str
     try:
-        trial = await in_thread(try_model, chosen.model or "")
+        trial = try_model(chosen.model or "")
     except SealegsError as error:
         trial = str(error)
-    return html(await in_thread(_reviewed, settings, chosen, form, trial))
+    return _reviewed(settings, chosen, form, trial)
 
 
 def _reviewed(
@@ -201,10 +187,9 @@ def _facts(chosen: RunRequest) -> dict[str, str]:
     return {title: text for title, text in facts.items() if text}
 
 
-async def start(request: web.Request) -> web.Response:
+def start(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     """Start exactly what was looked at."""
-    settings, form = settings_of(request), await request.post()
     chosen = unsealed(settings, form, RunRequest)
     settings.runs.mkdir(parents=True, exist_ok=True)
-    process = await in_thread(start_process, settings.runs, chosen.benchmark, **chosen.arguments)
+    process = start_process(settings.runs, chosen.benchmark, **chosen.arguments)
     raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import quote
 
 import msgspec
 from aiohttp import web
+from multidict import MultiMapping
 
 from sealegs.api import launch
 from sealegs.api.launch import Started
 from sealegs.api.so_far import SoFar, so_far
 from sealegs.app.progress import watched
-from sealegs.app.rendering import Stamp, html, in_thread, settings_of, stamp
-from sealegs.app.rendering import page as render_page
-from sealegs.app.settings import AppSettings
+from sealegs.app.rendering import Stamp, render_page, stamp
+from sealegs.app.settings import SETTINGS, AppSettings
 from sealegs.errors import SealegsError, UsageError
 from sealegs.files.lock import is_written
 from sealegs.harness.control import stop as ask_to_stop
@@ -34,12 +33,8 @@ SECONDS = 1.0
 """Between two looks at a run that is being written."""
 
 
-async def page(request: web.Request) -> web.Response:
-    settings, query = settings_of(request), request.query
-    return html(await in_thread(_page, settings, query.get("run", ""), query.get("sample", "")))
-
-
-def _page(settings: AppSettings, name: str, sample: str) -> str:
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    name, sample = query.get("run", ""), query.get("sample", "")
     if (run := _finished(settings, name)) is None:
         return _unfinished(settings, name)
     if sample and run.samples().row_of(sample) is None:
@@ -68,13 +63,13 @@ def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> st
     return render_page(settings, "run.html", "/", run=name, samples=samples, **page_values(run))
 
 
-async def samples(request: web.Request) -> web.Response:
-    """The data of the table of samples; the texts of some of its rows, or the rows that hold some words."""
-    body = msgspec.json.encode(await in_thread(_samples, settings_of(request), request.query))
+def samples(settings: AppSettings, query: MultiMapping[str]) -> web.Response:
+    body = msgspec.json.encode(_samples(settings, query))
     return web.Response(body=body, content_type="application/json")
 
 
-def _samples(settings: AppSettings, query: Mapping[str, str]) -> Any:
+def _samples(settings: AppSettings, query: MultiMapping[str]) -> Any:
+    """The data of the table of samples; the texts of some of its rows, or the rows that hold some words."""
     name = query.get("run", "")
     run = open_run(settings.runs, name)
     if words := query.get("search"):
@@ -132,8 +127,8 @@ def _sentence(part: SoFar | None) -> str:
 
 async def events(request: web.Request) -> web.StreamResponse:
     """How far a run is, again and again, until it has ended: server-sent events."""
-    settings, name = settings_of(request), request.query.get("run", "")
-    state = await in_thread(_state, settings, name)
+    settings, name = request.app[SETTINGS], request.query.get("run", "")
+    state = await asyncio.to_thread(_state, settings, name)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     await response.prepare(request)
     while True:
@@ -141,7 +136,7 @@ async def events(request: web.Request) -> web.StreamResponse:
         if state["ended"]:
             return response
         await asyncio.sleep(SECONDS)
-        state = await in_thread(_state, settings, name)
+        state = await asyncio.to_thread(_state, settings, name)
 
 
 def _state(settings: AppSettings, name: str) -> dict[str, Any]:
@@ -163,35 +158,28 @@ def _state(settings: AppSettings, name: str) -> dict[str, Any]:
 # What is done to it
 
 
-async def stop(request: web.Request) -> web.Response:
-    settings, name = settings_of(request), await _named(request)
-    await in_thread(ask_to_stop, Path(_known(settings, name).path))
-    raise web.HTTPSeeOther(_back(request, name))
+def stop(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
+    process, address = _known(settings, form)
+    ask_to_stop(Path(process.path))
+    raise web.HTTPSeeOther(address)
 
 
-async def resume(request: web.Request) -> web.Response:
-    settings, name = settings_of(request), await _named(request)
-    await in_thread(launch.start_again, _known(settings, name))
-    raise web.HTTPSeeOther(_back(request, name))
+def resume(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
+    process, address = _known(settings, form)
+    launch.start_again(process)
+    raise web.HTTPSeeOther(address)
 
 
-async def dismiss(request: web.Request) -> web.Response:
-    settings, name = settings_of(request), await _named(request)
-    process = _known(settings, name)
-    await in_thread(launch.dismiss, process)
-    raise web.HTTPSeeOther("/" if process.kind == "run" else "/build")
+def dismiss(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
+    process, address = _known(settings, form)
+    launch.dismiss(process)
+    raise web.HTTPSeeOther("/" if process.kind == "run" else address)
 
 
-async def _named(request: web.Request) -> str:
-    return str((await request.post()).get("run", ""))
-
-
-def _known(settings: AppSettings, name: str) -> Started:
+def _known(settings: AppSettings, form: MultiMapping[Any]) -> tuple[Started, str]:
+    """The process of the run or the build that a form names, and the page that shows it."""
+    name = str(form.get("run", ""))
     process = _process(settings, name)
     if process is None:
         raise UsageError(f"{name!r} is not a run or a build whose process is known here.")
-    return process
-
-
-def _back(request: web.Request, name: str) -> str:
-    return "/build" if _known(settings_of(request), name).kind == "build" else f"/run?run={quote(name)}"
+    return process, "/build" if process.kind == "build" else f"/run?run={quote(name)}"

@@ -6,13 +6,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from aiohttp import web
 from msgspec import Struct
+from multidict import MultiMapping
 
 from sealegs.api.launch import Started, started
 from sealegs.app.progress import WatchedProcess, watched
-from sealegs.app.rendering import html, in_thread, settings_of
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import render_page
 from sealegs.app.settings import AppSettings
 from sealegs.harness.folder import load_run
 from sealegs.harness.registry import benchmark_title
@@ -37,18 +36,15 @@ class RunRow(Struct, frozen=True, kw_only=True):
     process: WatchedProcess | None = None
 
 
-async def page(request: web.Request) -> web.Response:
-    settings = settings_of(request)
-    rows = await in_thread(_rows, settings)
-    wanted = request.query.get("benchmark", "")
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    rows = _rows(settings)
+    wanted = query.get("benchmark", "")
     shown = [row for row in rows if wanted in ("", row.benchmark)]
     benchmarks = {row.benchmark: row.title for row in rows if row.benchmark}
-    return html(
-        render_page(
-            settings, "runs.html", "/",
-            title="Runs", rows=shown, benchmarks=benchmarks, wanted=wanted, folder=settings.shown_runs,
-            count=len(rows),
-        )
+    return render_page(
+        settings, "runs.html", "/",
+        title="Runs", rows=shown, benchmarks=benchmarks, wanted=wanted, folder=settings.shown_runs,
+        count=len(rows),
     )  # fmt: skip
 
 

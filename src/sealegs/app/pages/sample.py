@@ -6,17 +6,14 @@ from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from aiohttp import web
+from multidict import MultiMapping
 
-from sealegs.app.rendering import html, in_thread, settings_of
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import render_page
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
 from sealegs.harness.stored.listing import open_run
 from sealegs.page.view_html import view_html
-
-PART = "text/x-part"
-"""What the script of the table accepts: the details alone."""
 
 
 class _SampleAddress(NamedTuple):
@@ -27,7 +24,7 @@ class _SampleAddress(NamedTuple):
     id: str
 
 
-def _find(settings: AppSettings, query: Any) -> _SampleAddress:
+def _find(settings: AppSettings, query: MultiMapping[Any]) -> _SampleAddress:
     """The sample of an address or of a form; the first one where none is named."""
     name = str(query.get("run", ""))
     run = open_run(settings.runs, name)
@@ -41,17 +38,9 @@ def _find(settings: AppSettings, query: Any) -> _SampleAddress:
     return _SampleAddress(name, run, row, wanted)
 
 
-async def page(request: web.Request) -> web.Response:
-    settings = settings_of(request)
-    sample = await in_thread(_find, settings, request.query)
-    return html(await in_thread(_shown, settings, sample, _wants_part(request)))
-
-
-def _wants_part(request: web.Request) -> bool:
-    return request.headers.get("Accept") == PART
-
-
-def _shown(settings: AppSettings, sample: _SampleAddress, part: bool) -> str:
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    """A sample; with `part` its details alone, for the table of samples."""
+    sample = _find(settings, query)
     marks = [mark for mark in sample.run.marks() if mark.sample == sample.id and not mark.metric]
     samples = sample.run.samples()
     before, after = (
@@ -61,7 +50,7 @@ def _shown(settings: AppSettings, sample: _SampleAddress, part: bool) -> str:
     names = {"run": sample.name, "sample": sample.id}
     form = render_page(settings, "mark.html", "/", mark=marks[-1] if marks else None, **names)
     return render_page(
-        settings, "sample.html" if part else "sample_page.html", "/",
+        settings, "sample.html" if "part" in query else "sample_page.html", "/",
         title=f"Sample {sample.id}",
         view=view_html(samples.view(sample.row), styled=False, form=form),
         before=before,
@@ -72,12 +61,11 @@ def _shown(settings: AppSettings, sample: _SampleAddress, part: bool) -> str:
     )  # fmt: skip
 
 
-async def mark(request: web.Request) -> web.Response:
+def mark(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """Save what a person says of a sample's check, and show the sample again."""
-    settings, form = settings_of(request), await request.post()
-    sample = await in_thread(_find, settings, form)
-    verdict, comment = str(form.get("verdict", "")), str(form.get("comment", ""))
-    await in_thread(sample.run.mark, sample.id, verdict=verdict, comment=comment)
-    if not _wants_part(request):
-        raise web.HTTPSeeOther(f"/sample?run={quote(sample.name)}&sample={quote(sample.id)}")
-    return html(await in_thread(_shown, settings, sample, part=True))
+    sample = _find(settings, form)
+    verdict: Any = str(form.get("verdict", ""))
+    sample.run.mark(sample.id, verdict=verdict, comment=str(form.get("comment", "")))
+    if "part" in form:
+        return page(settings, form)
+    raise web.HTTPSeeOther(f"/sample?run={quote(sample.name)}&sample={quote(sample.id)}")

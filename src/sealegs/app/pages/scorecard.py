@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aiohttp import web
+from multidict import MultiMapping
 
-from sealegs.app.rendering import html, in_thread, settings_of
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import render_page
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.harness.folder import load_run
@@ -16,14 +15,9 @@ from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
 from sealegs.report.scorecard import scorecard
 
 
-async def page(request: web.Request) -> web.Response:
-    settings, query = settings_of(request), request.query
-    names = tuple(dict.fromkeys(query.getall("run", [])))
-    return html(await in_thread(_card, settings, query.get("model", ""), names, query.get("of", "")))
-
-
-def _card(settings: AppSettings, model: str, names: Sequence[str], of: str) -> str:
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
     """The card of a model: of that of the run `of`, which is then on it, or of the newest."""
+    model, of = query.get("model", ""), query.get("of", "")
     finished = [run for run in list_runs(settings.runs) if run.state == "finished"]
     models = list(
         dict.fromkeys(run.model for run in finished if benchmark_class(run.benchmark).subjects.tag == "model")
@@ -34,7 +28,9 @@ def _card(settings: AppSettings, model: str, names: Sequence[str], of: str) -> s
     model = model if model in models else next(iter(models), "")
     candidates = [run for run in finished if run.name == of or run.model == model or _has_role(run, model)]
     known = {run.name for run in candidates}
-    chosen = [name for name in names if name in known] or _largest(candidates, of)
+    chosen = [name for name in dict.fromkeys(query.getall("run", [])) if name in known] or _largest(
+        candidates, of
+    )
     card = scorecard([open_run(settings.runs, name) for name in chosen]).overview() if chosen else None
     return render_page(
         settings, "scorecard.html", "/scorecard",

@@ -7,9 +7,9 @@ import shlex
 from typing import Any
 
 from aiohttp import web
+from multidict import MultiMapping
 
-from sealegs.app.rendering import html, in_thread, settings_of
-from sealegs.app.rendering import page as render_page
+from sealegs.app.rendering import html, render_page
 from sealegs.app.review import calls_of
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError, UsageError
@@ -18,11 +18,8 @@ from sealegs.report.html_page import tokenizer_values
 from sealegs.types import ModelRef
 
 
-async def page(request: web.Request) -> web.Response:
-    settings = settings_of(request)
-    if settings.read_only:
-        raise UsageError("this app is read-only: it shows runs, but loads no tokenizer.")
-    return html(render_page(settings, "tokenizers.html", "/tokenizers", **_form(settings)))
+def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    return render_page(settings, "tokenizers.html", "/tokenizers", **_form(settings))
 
 
 def _form(settings: AppSettings, specs: str = "", problem: str = "") -> dict[str, Any]:
@@ -30,11 +27,10 @@ def _form(settings: AppSettings, specs: str = "", problem: str = "") -> dict[str
     return {"title": "Tokenizers", "specs": specs, "folders": folders, "problem": problem}
 
 
-async def compare(request: web.Request) -> web.Response:
-    settings, form = settings_of(request), await request.post()
+def compare(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response:
     text = "\n".join(str(form.get("specs", "")).splitlines())  # a browser sends two characters for one
     try:
-        return html(await in_thread(_compared, settings, text))
+        return _compared(settings, text)
     except SealegsError as error:
         again = _form(settings, text, str(error))
         return html(render_page(settings, "tokenizers.html", "/tokenizers", **again), 422)

@@ -6,7 +6,6 @@
   const MOST_NAMES = 500; // options of a tag's list
   const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No usable answer", error: "Error" };
   const TEXTS = ["question", "setting", "expected", "answer"];
-  const PART = { headers: { Accept: "text/x-part" } }; // asks the app for the details alone, not for a page
   const PAGE = matchMedia("(min-width: 60rem)").matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
   const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
@@ -177,7 +176,7 @@
   // The app gives the details of one sample at a time, as HTML that its template has escaped.
   async function load(row) {
     detail.append(make("p", { class: "soft" }, "Loading…"));
-    const reply = await fetch(`${data.source}&sample=${encodeURIComponent(data.ids[row])}`, PART);
+    const reply = await fetch(`${data.source}&part=1&sample=${encodeURIComponent(data.ids[row])}`);
     const view = reply.ok ? await reply.text() : await reason(reply);
     if (reply.ok) views.set(row, view);
     if (state.selected === row) detail.innerHTML = view;
@@ -384,7 +383,8 @@
     event.preventDefault();
     const row = state.selected;
     const body = new FormData(event.target, event.submitter);
-    const reply = await fetch(event.target.action, { method: "POST", body, ...PART });
+    body.set("part", "1"); // the details alone, not a page
+    const reply = await fetch(event.target.action, { method: "POST", body });
     if (reply.ok) {
       views.set(row, await reply.text());
       data.marks[row] = body.get("verdict");
