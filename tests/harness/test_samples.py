@@ -26,6 +26,7 @@ def test_samples_are_chosen_by_their_outcome(tmp_path: Path) -> None:
     samples = store(tmp_path / "run", records, "miron").samples()
     assert {name: samples.select(outcome=name) for name in samples.outcomes} == {
         "wrong": [4],
+        "right in part": [],
         "right": [0],
         "cut off": [4],
         "no answer": [5],
@@ -55,7 +56,8 @@ def test_a_prompt_with_some_right_answers_is_right_in_part(tmp_path: Path) -> No
     ]
     samples = store(tmp_path / "run", records, "mirae").samples()
     assert samples.correct.tolist() == [1.0, 0.4, 0.0]
-    assert (samples.select(outcome="right"), samples.select(outcome="wrong")) == ([0], [1, 2])
+    chosen = {name: samples.select(outcome=name) for name in samples.outcomes if samples.select(outcome=name)}
+    assert chosen == {"wrong": [2], "right in part": [1], "right": [0]}
 
 
 def test_rows_are_chosen_by_tags_and_sorted_with_missing_values_last(tmp_path: Path) -> None:

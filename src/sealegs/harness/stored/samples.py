@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-Outcome: TypeAlias = Literal["wrong", "right", "cut off", "no answer", "error"]
+Outcome: TypeAlias = Literal["wrong", "right in part", "right", "cut off", "no answer", "error"]
 
 RELATED = 300
 """Records of the same group that are read to show one of them."""
@@ -143,9 +143,9 @@ class Samples:
     ) -> list[int]:
         """The numbers of the rows that match, in the order of the file or sorted by a value or a tag.
 
-        `outcome` is `wrong`, `right`, `cut off`, `no answer` or `error`; of several, rows have all of them.
-        `tags` has one or several values for a tag. `search` is a text in the inputs or the answers, in any
-        case. What has no value comes last, whatever the order.
+        `outcome` is `wrong`, `right in part`, `right`, `cut off`, `no answer` or `error`; of several, rows
+        have all of them. `tags` has one or several values for a tag. `search` is a text in the inputs or the
+        answers, in any case. What has no value comes last, whatever the order.
         """
         chosen = np.ones(len(self), dtype=bool)
         for name in [outcome] if isinstance(outcome, str) else outcome:
@@ -193,7 +193,8 @@ class Samples:
         statuses = self.index.statuses
         unanswered = statuses["refused"] | statuses["unparsed"]
         return {
-            "wrong": self.correct < 1,
+            "wrong": self.correct == 0,
+            "right in part": (self.correct > 0) & (self.correct < 1),
             "right": self.correct == 1,
             "cut off": statuses["truncated"],
             "no answer": unanswered,

@@ -4,7 +4,7 @@
 "use strict";
 (async () => {
   const MOST_NAMES = 500; // options of a tag's list
-  const TITLES = { wrong: "Wrong", right: "Right", "cut off": "Cut off", "no answer": "No usable answer", error: "Error" };
+  const TITLES = { wrong: "Wrong", "right in part": "Right in part", right: "Right", "cut off": "Cut off", "no answer": "No usable answer", error: "Error" };
   const TEXTS = ["question", "setting", "expected", "answer"];
   const PAGE = matchMedia("(min-width: 60rem)").matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
@@ -245,9 +245,9 @@
     if (outcomes.error.has(row)) return ["warn", "!", "error"];
     if (outcomes.right.has(row)) return ["right", "✓", "right"];
     if (!judged && score) return ["score", shown(score, row), `score ${shown(score, row)}`];
-    if (!outcomes.wrong.has(row)) return ["soft", "–", outcomes["no answer"].has(row) ? "no usable answer" : "no right or wrong"];
-    const share = data.correct[row];
-    return share ? ["soft", `${Math.round(100 * share)}%`, "right in part"] : ["wrong", "✗", "wrong"];
+    if (outcomes.wrong.has(row)) return ["wrong", "✗", "wrong"];
+    if (outcomes["right in part"].has(row)) return ["soft", `${Math.round(100 * data.correct[row])}%`, "right in part"];
+    return ["soft", "–", outcomes["no answer"].has(row) ? "no usable answer" : "no right or wrong"];
   }
 
   function sampleRow(row) {
@@ -302,11 +302,11 @@
   // Filters
 
   // A sample can be wrong and cut off: those are shown that have all of the chosen outcomes.
-  const OPPOSITES = { wrong: "right", right: "wrong" };
+  const ONE_OF = ["wrong", "right in part", "right"];
   function press(name) {
     if (!name) state.outcomes.clear();
     else if (!state.outcomes.delete(name)) state.outcomes.add(name);
-    state.outcomes.delete(OPPOSITES[name]);
+    if (ONE_OF.includes(name)) ONE_OF.filter((other) => other !== name).forEach((other) => state.outcomes.delete(other));
     update();
   }
 

@@ -129,7 +129,7 @@ def _signs(samples: Samples) -> list[str]:
     correct, errors = samples.correct, samples.outcomes["error"]
     signs = {
         "✓ right, ✗ wrong": ~np.isnan(correct),
-        "a percentage: right in part, as some of its answers are": (correct > 0) & (correct < 1),
+        "a percentage: right in part, as some of its answers are": samples.outcomes["right in part"],
         "– neither, as nothing is expected or there is no usable answer": np.isnan(correct) & ~errors,
         "! failed": errors,
     }
