@@ -15,7 +15,6 @@ import sealegs as sl
 from loopback import Loopback
 from runs import run_small
 from scripted import Scripted
-from sealegs.harness.registry import load_stored
 from sealegs.models.openai.protocol import read_chat, read_completion
 from sealegs.report.notes import ending_notes, endings, notes_of
 from sealegs.text.answers import Rule, is_blank
@@ -140,4 +139,4 @@ def test_recorded_answers_that_are_empty_are_none(tmp_path: Path) -> None:
     assert (done.headline.value, done.headline.coverage) == (None, 0.0)
     assert done.headline.statuses == {"unparsed": 3}
     assert done.failures() == {"unparsed: empty answer": 3}
-    assert endings(done.records(), load_stored(done.spec))["empty"] == 3
+    assert endings(done)["empty"] == 3

@@ -72,7 +72,7 @@ _UNSEEN = {"\u2800", "\u3164", "\u115f", "\u1160", "\uffa0"}
 
 def is_blank(text: str) -> bool:
     """Whether a text shows nothing: only spaces, line breaks, unseen characters and tokens that frame it."""
-    if text[:1] in _SEEN:  # as nearly all texts begin; no token that frames one does
+    if text.lstrip()[:1] in _SEEN:  # as nearly all texts begin; no token that frames one does
         return False
     return all(map(_is_unseen, _SPECIAL.sub("", text)))
 

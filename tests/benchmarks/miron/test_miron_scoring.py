@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from present import limits
 from records import score as scored
+from records import store
 from sealegs.benchmarks.miron.added import (
     answers_of,
     as_words,
@@ -368,10 +370,10 @@ def test_the_title_of_an_example_begins_with_a_whole_word(prefix: str, shown: st
     assert Miron.view(record_of(prefix)).title == f"x · {shown} ▸ one"
 
 
-def test_log_likelihoods_are_not_counted_as_texts() -> None:
+def test_log_likelihoods_are_not_counted_as_texts(tmp_path: Path) -> None:
     record = record_of("The first number is")
-    assert endings([record], Miron(MironOptions())).total() == 1
+    assert endings(store(tmp_path / "run", [record], "miron")).total() == 1
     failed = msgspec.structs.replace(
         record, answers=(Response(status="error"), Response(status="error"), record.answers[2])
     )
-    assert endings([failed], Miron(MironOptions())).total() == 1
+    assert endings(store(tmp_path / "failed", [failed], "miron")).total() == 1
