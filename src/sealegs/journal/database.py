@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from sealegs.errors import RunConflict, StorageError
-from sealegs.types import Response
+from sealegs.types import Response, Sample
 
 VERSION = 2
 LOOKUP = 500  # keys per SELECT; SQLite's oldest default allows 999 variables
@@ -80,6 +80,19 @@ def find(connection: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, R
 def read_usage(connection: sqlite3.Connection) -> dict[str, JournalUsage]:
     rows = connection.execute("SELECT role, requests, tokens_in, tokens_out FROM usage")
     return {role: JournalUsage(*amounts) for role, *amounts in rows}
+
+
+def read_samples(connection: sqlite3.Connection, path: Path, kind: Any) -> list[Sample]:
+    """The samples of the run, in the order in which they were put."""
+    rows = connection.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
+    decoder = msgspec.json.Decoder(kind)
+    try:
+        return [decoder.decode(body) for (body,) in rows]
+    except UNDECODABLE:
+        raise RunConflict(
+            f"{path}: a sample that is stored there cannot be read. "
+            "Run the command that made the run again: it stores the samples anew and keeps the answers."
+        ) from None
 
 
 def decode(status: Any, body: Any) -> Response | None:

@@ -19,21 +19,22 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from sealegs.errors import DataError, RunConflict, StorageError
+from sealegs.errors import DataError, StorageError
 from sealegs.files.cache import write_whole
 from sealegs.journal.database import (
     LOOKUP,
-    UNDECODABLE,
     JournalUsage,
     connect,
     empty_journal,
     find,
+    read_samples,
     read_usage,
     refuse_links,
     storage_errors,
@@ -109,28 +110,43 @@ class Journal:
         self.path = path
         self.empty = True
         """True while no answer is filed, so that there is nothing to look up."""
+        self._lock = threading.Lock()
+        self._urgent = threading.Event()
+        self._entries: list[Entry] = []
+        self._usage: dict[str, JournalUsage] = {}
+        self._next_commit: Future[None] | None = None
+        """The next commit, which takes all that is put until it begins."""
+        self._failure: BaseException | None = None
         refuse_links(path)
         with storage_errors(path), contextlib.ExitStack() as stack:
             if not path.is_file() or not path.stat().st_size:
                 write_whole(path, empty_journal())
             self._reader = stack.enter_context(contextlib.closing(connect(path)))
+            self._writer = stack.enter_context(contextlib.closing(connect(path)))
             if (problem := self._reader.execute("PRAGMA quick_check(1)").fetchone()[0]) != "ok":
                 raise sqlite3.DatabaseError(problem.splitlines()[-1])
             self.empty = self._reader.execute("SELECT 1 FROM responses LIMIT 1").fetchone() is None
             self._status = path.stat()
             stack.pop_all()
-        self._writer = _WriterThread(path)
+        self._thread = ThreadPoolExecutor(1, "sealegs-journal")
 
     def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
+        self._raise_failure()
         self.empty = False
-        self._writer.put((keyed, response))
-        if response.is_large:
-            self._writer.flush()
+        with self._lock:
+            self._entries.append((keyed, response))
+            self._schedule()
+            waiting = len(self._entries)
+        if waiting >= AHEAD or response.is_large:
+            self.flush()
 
     def put_usage(self, role: str, usage: JournalUsage) -> None:
-        """Store what was asked of the model of a role so far, whether or not an answer came of it."""
-        self._writer.put_usage(role, usage)
+        """Store what was asked of the model of a role so far, also where no answer comes of it: a kill must
+        not make the budget fresh."""
+        with self._lock:
+            self._usage[role] = usage
+            self._schedule()
 
     def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""
@@ -140,7 +156,11 @@ class Journal:
 
     def flush(self) -> None:
         """Return when everything put so far is on disk."""
-        self._writer.flush()
+        with self._lock:
+            commit = self._schedule()
+            self._urgent.set()
+        commit.result()
+        self._raise_failure()
         self._check_place()
 
     def unanswered(self, keys: Iterable[bytes], *, again: bool = True) -> set[bytes]:
@@ -194,21 +214,17 @@ class Journal:
     def samples(self, kind: Any = Sample) -> list[Sample]:
         """The samples, in the order in which they were put."""
         with storage_errors(self.path):
-            rows = self._reader.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
-        try:
-            decoder = msgspec.json.Decoder(kind)
-            return [decoder.decode(body) for (body,) in rows]
-        except UNDECODABLE:
-            raise RunConflict(
-                f"{self.path}: a sample that is stored there cannot be read. "
-                "Run the command that made the run again: it stores the samples anew and keeps the answers."
-            ) from None
+            return read_samples(self._reader, self.path, kind)
 
     def close(self) -> None:
         """Write what is left, fold the write-ahead log back in, and let go of the file."""
+        with self._lock:
+            self._schedule()
+            self._urgent.set()
+        self._thread.shutdown()
         self._writer.close()
         self._reader.close()
-        self._writer.raise_failure()
+        self._raise_failure()
         self._check_place()
 
     def _check_place(self) -> None:
@@ -223,85 +239,31 @@ class Journal:
         with storage_errors(self.path):
             return find(self._reader, keys)
 
-
-class _WriterThread:
-    """The thread that writes: an answer is committed with those that come within GATHER_S, since a commit
-    takes as long for one as for twenty. It appends to SQLite's write-ahead log and does not wait for the disk
-    (`synchronous = NORMAL`). What fails is raised at the next call: no answer is lost silently."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-        self._wake = threading.Event()
-        self._urgent = threading.Event()
-        self._entries: list[Entry] = []
-        self._usage: dict[str, JournalUsage] = {}
-        self._waiting: list[threading.Event] = []
-        self._closing = False
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._write, name="sealegs-journal", daemon=True)
-        self._thread.start()
-
-    def put(self, entry: Entry) -> None:
-        self.raise_failure()
-        with self._lock:
-            self._entries.append(entry)
-            waiting = len(self._entries)
-        if waiting == 1:
-            self._wake.set()
-        elif waiting >= AHEAD:
-            self.flush()
-
-    def put_usage(self, role: str, usage: JournalUsage) -> None:
-        """Store what was asked of the model of a role so far. It is committed also where no answer comes: a
-        kill must not make the budget fresh."""
-        with self._lock:
-            self._usage[role] = usage
-        if not self._wake.is_set():
-            self._wake.set()
-
-    def flush(self) -> None:
-        """Return when everything put so far is committed."""
-        done = threading.Event()
-        with self._lock:
-            self._waiting.append(done)
-        self._urgent.set()
-        self._wake.set()
-        while not done.wait(0.2) and self._thread.is_alive():
-            pass
-        self.raise_failure()
-
-    def close(self) -> None:
-        """Commit what is left and end."""
-        self._closing = True
-        self._urgent.set()
-        self._wake.set()
-        self._thread.join()
-
-    def raise_failure(self) -> None:
-        """Raise what kept an answer from being committed, if anything did."""
+    def _raise_failure(self) -> None:
+        """Raise what kept an answer from being committed, if anything did: none is lost silently."""
         if self._failure is not None:
             raise self._failure
 
-    def _write(self) -> None:
+    def _schedule(self) -> Future[None]:
+        """The next commit; the lock must be held."""
+        if self._next_commit is None:
+            self._next_commit = self._thread.submit(self._commit_all)
+        return self._next_commit
+
+    def _commit_all(self) -> None:
+        """Commit an answer with those that come within GATHER_S: a commit takes as long for one as for
+        twenty. It appends to SQLite's write-ahead log and does not wait for the disk."""
+        self._urgent.wait(GATHER_S)
+        with self._lock:
+            self._urgent.clear()
+            self._next_commit = None
+            entries, self._entries = self._entries, []
+            usage, self._usage = self._usage, {}
         try:
-            with storage_errors(self._path), contextlib.closing(connect(self._path)) as connection:
-                closing = False
-                while not closing:
-                    self._wake.wait()
-                    self._urgent.wait(GATHER_S)
-                    with self._lock:
-                        self._wake.clear()
-                        self._urgent.clear()
-                        closing = self._closing
-                        entries, self._entries = self._entries, []
-                        usage, self._usage = self._usage, {}
-                        waiting, self._waiting = self._waiting, []
-                    _commit(connection, entries, usage)
-                    for done in waiting:
-                        done.set()
+            with storage_errors(self.path):
+                _commit(self._writer, entries, usage)
         except BaseException as error:  # noqa: BLE001  # raised again at the next put or flush
-            self._failure = error
+            self._failure = self._failure or error
 
 
 def _commit(

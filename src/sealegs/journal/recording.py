@@ -13,11 +13,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
 
-import msgspec
-
 from sealegs.errors import DataError, RunConflict
 from sealegs.files import lock
-from sealegs.journal.database import JournalUsage, check, find, harden, read_usage, refuse_links
+from sealegs.journal.database import JournalUsage, check, find, harden, read_samples, read_usage, refuse_links
 from sealegs.types import Response, Sample
 
 R = TypeVar("R")
@@ -37,9 +35,7 @@ class Recording:
 
     def samples(self, kind: Any) -> list[Sample]:
         """The samples of the run, in their order."""
-        query = "SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid"
-        decoder = msgspec.json.Decoder(kind)
-        return [decoder.decode(body) for (body,) in self._rows(query)]
+        return self._read(lambda connection: read_samples(connection, self.path, kind))
 
     def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""
@@ -48,11 +44,8 @@ class Recording:
     def pace(self) -> float | None:
         """Answers per second, from the first to the last; None where that cannot be said."""
         query = "SELECT COUNT(*) - 1, MAX(at) - MIN(at) FROM responses"
-        ((count, seconds),) = self._rows(query)
+        count, seconds = self._read(lambda connection: connection.execute(query).fetchone())
         return float(count / seconds) if seconds else None
-
-    def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        return self._read(lambda connection: connection.execute(query).fetchall())
 
     def _read(self, query: Callable[[sqlite3.Connection], R]) -> R:
         """What a query gives. A journal that was at rest, and is written by now, is opened anew: SQLite would
