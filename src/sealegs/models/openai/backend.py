@@ -169,16 +169,14 @@ class OpenAI:
         options, preset = self._options, self._preset or batch_preset("openai")
         if preset is None or not preset.batches:
             return None
-        protocol = PROTOCOLS[preset.batches]
         endpoint = self._servers[0].endpoint
         if len(self._servers) > 1:
             raise UsageError(f"--batch goes with one server, and '{self.spec}' has {len(self._servers)}.")
         if endpoint.url("").host == OPENAI_HOST:
             self._dialect.use_completion_tokens()  # all its models take them, and some nothing else
         return BatchAccess(
-            protocol.name,
+            PROTOCOLS[preset.batches],
             endpoint,
-            endpoint.headers_with(protocol.key_header, protocol.headers),
             self._dialect,
             options.timeout,
             options.retries,

@@ -83,14 +83,8 @@ class Outbox(Generic[T]):
     async def taken(self) -> None:
         """Wait until the reader has dealt with all that was put."""
         self.flush()
-        loop, taken = asyncio.get_running_loop(), asyncio.Event()
-
-        def tell() -> None:
-            with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits
-                loop.call_soon_threadsafe(taken.set)
-
-        self.call(tell)
-        await taken.wait()
+        while self._items:
+            await asyncio.sleep(PAUSE_S)
 
     # Of the reader
 

@@ -48,7 +48,6 @@ class Endpoint:
         url = _parsed(base_url, option)
         self._url = url
         self.local = is_loopback(url.host or "")
-        self._key = key
         self._lacks_key = lacks_key
         self._key_advice = key_advice
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
@@ -70,14 +69,6 @@ class Endpoint:
 
     def __reduce__(self) -> str:
         raise TypeError("an endpoint holds credentials and cannot be pickled: pickle the model's spec.")
-
-    def headers_with(self, key_header: str, further: Mapping[str, str]) -> dict[str, str]:
-        """The headers of another interface of the same server, which has the key in its own header."""
-        headers = {**self.headers, **further}
-        if key_header != "Authorization" and self._key:
-            headers.pop("Authorization", None)
-            headers[key_header] = self._key
-        return headers
 
     def url(self, path: str) -> URL:
         return self._url.joinpath(*path.split("/")).with_query(self._url.query)

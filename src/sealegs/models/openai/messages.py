@@ -11,9 +11,6 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-VERSION = "2023-06-01"
-"""Of the API: the header `anthropic-version`."""
-
 DROPPED = ("n", "stream", "seed", "response_format", "logprobs")
 """Fields of a chat request that a message does not have."""
 FINISH_REASONS = {

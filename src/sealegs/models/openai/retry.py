@@ -47,7 +47,7 @@ from sealegs.models.openai.transport import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Sequence
 
     from sealegs.harness.gate import RequestGate
     from sealegs.models.openai.background import Relay
@@ -145,10 +145,9 @@ class Client:
         role: str,
         timeout: float,
         retries: int,
-        headers: Mapping[str, str] | None = None,
     ) -> None:
         self._servers = servers
-        self._transports = {server: Transport(server.endpoint, timeout, headers) for server in servers}
+        self._transports = {server: Transport(server.endpoint, timeout) for server in servers}
         self._silent = {server: _note_silence(server, relay, timeout) for server in servers}
         """Those that have not replied yet."""
         self._health = health

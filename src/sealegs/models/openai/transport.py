@@ -218,7 +218,7 @@ class Connector(aiohttp.TCPConnector):
 class Transport:
     """Connections to one server. It belongs to one event loop."""
 
-    def __init__(self, endpoint: Endpoint, timeout: float, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, timeout: float) -> None:
         self._endpoint = endpoint
         self._timeout = timeout
         self._urls: dict[str, URL] = {}
@@ -227,7 +227,7 @@ class Transport:
         self._file_time = aiohttp.ClientTimeout(total=FILE_S, sock_connect=connect, sock_read=timeout)
         self._http = aiohttp.ClientSession(
             connector=Connector(limit=0, ttl_dns_cache=300),
-            headers=headers or endpoint.headers,
+            headers=endpoint.headers,
             cookie_jar=aiohttp.DummyCookieJar(),
             proxy=endpoint.proxy(),
         )

@@ -98,7 +98,6 @@ class BatchModel:
             role=self._role,
             timeout=access.timeout,
             retries=access.retries,
-            headers=access.headers,
         )
         async with aclosing(client):
             session = BatchSession(

@@ -7,7 +7,7 @@ requests in one body and gives one file of results. A reply of another shape rai
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -72,9 +72,6 @@ class _OpenAILine(Struct):
 
 
 class OpenAIBatches:
-    name = "openai"
-    key_header = "Authorization"
-    headers: Mapping[str, str] = {}
     path = "batches"
     """Where batches are created."""
     most_requests, most_bytes = 50_000, MOST_BYTES
@@ -138,9 +135,6 @@ class _AnthropicLine(Struct):
 
 
 class AnthropicBatches:
-    name = "anthropic"
-    key_header = "x-api-key"
-    headers: Mapping[str, str] = {"anthropic-version": messages.VERSION}
     path = "messages/batches"
     most_requests, most_bytes = 100_000, MOST_BYTES
     uploads = False

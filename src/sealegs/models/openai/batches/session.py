@@ -24,7 +24,7 @@ from sealegs.errors import BatchesPending, ModelUnreachable, SealegsError, Usage
 from sealegs.files.jsonfile import check_depth
 from sealegs.harness.folder.layout import BATCHES, how_to_resume
 from sealegs.models.openai.batches.protocols import (
-    PROTOCOLS,
+    BatchProtocol,
     BatchResult,
     Status,
     checked_id,
@@ -72,9 +72,8 @@ R = TypeVar("R")
 class BatchAccess(NamedTuple):
     """What is needed of a live model to ask it by batches."""
 
-    protocol: str
+    protocol: BatchProtocol
     endpoint: Endpoint
-    headers: Mapping[str, str]
     dialect: Dialect
     timeout: float
     retries: int
@@ -105,7 +104,7 @@ class BatchSession:
     health: ServerHealth
 
     def __post_init__(self) -> None:
-        self._protocol = PROTOCOLS[self.access.protocol]
+        self._protocol = self.access.protocol
         self._dialect = self.access.dialect
         self._shown = self.access.endpoint.shown
         self._stored = StoredBatches(self.folder)
