@@ -11,9 +11,9 @@ from aiohttp import web
 from loopback import Loopback
 from models.hostile import Hostile, chat, model_of, one, says
 from sealegs.errors import UsageError
+from sealegs.files.jsonfile import repaired
 from sealegs.models.openai.dialect import seed_of
 from sealegs.models.openai.protocol import read_chat
-from sealegs.models.openai.transport import repaired
 from sealegs.models.registry import load_model
 from sealegs.types import Generate, Sampling
 

@@ -25,6 +25,16 @@ def test_a_reply_without_end_is_cut_off() -> None:
     assert server.sent < LARGEST_REPLY_BYTES + 2 * socket_buffers()
 
 
+@pytest.mark.parametrize("unit", [b"{},", b"[" * 400 + b"]" * 400 + b","])
+@pytest.mark.parametrize("field", [b"content", b"reasoning_details", b"other"])
+def test_a_reply_of_very_many_parts_is_not_read(unit: bytes, field: bytes) -> None:
+    """Each reply would take seconds, in which nothing else is done: Ctrl-C would wait for 64 of them."""
+    parts = unit * (LARGEST_REPLY_BYTES // len(unit) - 10)
+    body = b'{"choices":[{"message":{"%b":[%b[]]},"finish_reason":"stop"}]}' % (field, parts)
+    problem = "broken reply: it has more than 50,000 lists and objects"
+    assert failing(fixed(body), retries=0)[0].startswith(problem)
+
+
 def test_a_decompression_bomb_is_cut_off() -> None:
     bomb = gzip.compress(says("a" * 2 * LARGEST_REPLY_BYTES))
     assert failing(packed(bomb, "gzip"), retries=0)[0].startswith("broken reply: it has more than")

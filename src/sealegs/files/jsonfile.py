@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import re
 import stat
 from collections.abc import Iterator
@@ -102,8 +103,9 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _STEPS)
 JsonT = TypeVar("JsonT", bytes, str)
 
 
-def check_depth(content: JsonT) -> JsonT:
-    """The same JSON, or RecursionError where it is nested more than DEEPEST levels; in linear time.
+def check_depth(content: JsonT, *, most: float = math.inf) -> JsonT:
+    """The same JSON, or RecursionError where it is nested more than DEEPEST levels, ValueError where it has
+    more than `most` lists and objects; in linear time.
 
     Few texts have as many brackets, so that counting these is all that is done.
     """
@@ -112,6 +114,8 @@ def check_depth(content: JsonT) -> JsonT:
         # Without escapes every other quote ends a string, which is found in a tenth of the time.
         outside = _STRING.sub(b"", data) if b"\\" in data else b"".join(data.split(b'"')[::2])
         brackets = outside.translate(None, _NO_BRACKETS)
+        if len(brackets) > 2 * most:
+            raise ValueError(f"it has more than {most:,} lists and objects")
         if max(accumulate(map(_STEPS.__getitem__, brackets)), default=0) > DEEPEST_JSON_LEVELS:
             raise RecursionError(f"nested more than {DEEPEST_JSON_LEVELS} levels deep")
     return content
@@ -217,6 +221,12 @@ def json_objects(text: str) -> Iterator[Any]:
 def replace_half_pairs(text: str) -> str:
     """JSON in which every `\\ud800` without its other half is U+FFFD: no file could hold it as text."""
     return _ESCAPE.sub(lambda escape: "\\ufffd" if escape["half"] else escape[0], text)
+
+
+def repaired(content: bytes) -> bytes:
+    """JSON with U+FFFD for every half pair, and null for NaN and infinity, which Python writes so."""
+    text = replace_half_pairs(check_depth(content).decode())
+    return json.dumps(json.loads(text, parse_constant=lambda _: None), ensure_ascii=False).encode()
 
 
 def strings_in(value: Any) -> list[str]:

@@ -197,8 +197,8 @@ class RequestGate:
             )
         requests = f"{self.requests:,} request{'s' if self.requests != 1 else ''}"
         return BudgetReached(
-            f"stopped at {limit}. Over all its starts the run has sent {requests}{spent}{next_one}: raise "
-            "the limit, or leave it out, to resume."
+            f"stopped at {limit}. Over all starts that its journal has, the run has sent {requests}{spent}"
+            f"{next_one}: raise the limit, or leave it out, to resume."
         )
 
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from sealegs.errors import DataError
-from sealegs.files.jsonfile import NOT_JSON, check_depth, convert, replace_half_pairs
+from sealegs.files.jsonfile import NOT_JSON, check_depth, convert, repaired
 from sealegs.files.tables import kind_of
 
 LARGEST_FILE_BYTES = 2**30
@@ -73,8 +73,7 @@ def decode(path: Path, content: bytes, kind: Any, line: int | None = None) -> An
     except NOT_JSON:
         pass
     try:
-        text = replace_half_pairs(check_depth(content).decode())
-        raw = json.loads(text, parse_constant=lambda name: None)
+        raw = json.loads(repaired(content))
     except (ValueError, RecursionError) as error:
         line = line or getattr(error, "lineno", None)
         raise DataError(path, f"this is not JSON: {error}.", line=line) from None

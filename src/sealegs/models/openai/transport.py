@@ -6,7 +6,6 @@ What is done about a failure is decided by its kind, in `retry.py`.
 from __future__ import annotations
 
 import io
-import json
 import os
 import re
 import ssl
@@ -18,7 +17,7 @@ import aiohttp
 import msgspec
 
 from sealegs.errors import explain
-from sealegs.files.jsonfile import check_depth
+from sealegs.files.jsonfile import check_depth, repaired
 
 if TYPE_CHECKING:
     from aiohttp.client_reqrep import ClientRequest
@@ -34,6 +33,8 @@ CONNECT_S = 10.0
 LARGEST_REPLY_BYTES = 3 * 2**20
 """Of a reply, or of a line of a file, after decompression, since many are read at once: 128,000 tokens of
 reasoning, escaped and sent twice, take less than 3 MB."""
+MOST_CONTAINERS = 50_000
+"""Lists and objects of a reply: each takes memory, and time in which nothing else is done."""
 LARGEST_RESULT_BYTES = 2**19
 """More for each text of a call with many: a vector of 12,288 numbers takes 280 kB."""
 ERROR_BODY = 2**16
@@ -134,7 +135,7 @@ class HttpReply(NamedTuple):
             raise TryFailed(BROKEN, f"it is not JSON: {self.message() or 'it is empty'}")
         try:
             try:
-                return read(check_depth(self.data))
+                return read(check_depth(self.data, most=MOST_CONTAINERS))
             except msgspec.DecodeError:
                 # Half a character, as a cut-off answer may hold, or NaN, which Python writes so, is no
                 # reason to lose the rest of it.
@@ -184,13 +185,6 @@ def _parse_problem(error: Exception) -> str:
     if isinstance(error, msgspec.DecodeError):
         return "it is not JSON"
     return str(error) if isinstance(error, ValueError) else repr(error)
-
-
-def repaired(data: bytes) -> bytes:
-    """JSON with every lone surrogate, which no text can hold, as the replacement character, and null for
-    NaN and infinity."""
-    text = json.dumps(json.loads(data, parse_constant=lambda _: None), ensure_ascii=False)
-    return re.sub("[\ud800-\udfff]", "\ufffd", text).encode()
 
 
 def shorten(text: str) -> str:

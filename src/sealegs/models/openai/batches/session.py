@@ -21,7 +21,7 @@ import aiohttp
 import msgspec
 
 from sealegs.errors import BatchesPending, ModelUnreachable, SealegsError, UsageError
-from sealegs.files.jsonfile import check_depth
+from sealegs.files.jsonfile import check_depth, repaired
 from sealegs.harness.folder.layout import BATCHES, how_to_resume
 from sealegs.models.openai.batches.protocols import (
     BatchProtocol,
@@ -49,7 +49,6 @@ from sealegs.models.openai.transport import (
     TIMEOUT,
     HttpReply,
     TryFailed,
-    repaired,
 )
 from sealegs.types import Generate, Request, Response
 
