@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import html
 import json
 import re
 import urllib.parse
@@ -34,6 +35,9 @@ def spellings() -> dict[str, str]:
         .replace("+", r"\u002b"),
         "percent": urllib.parse.quote(KEY, safe=""),
         "percent lower": re.sub("%..", lambda match: match[0].lower(), urllib.parse.quote(KEY, safe="")),
+        "percent throughout": "".join(f"%{byte:02x}" for byte in KEY.encode()),
+        "HTML": "".join(f"&#{ord(character)};" for character in KEY),
+        "HTML, names": html.escape(KEY).replace("/", "&#x2F;").replace("+", "&#43;"),
         "basic": base64.b64encode(f"user:{KEY}".encode()).decode(),
         "base64": base64.b64encode(KEY.encode()).decode(),
         "base64 url": base64.urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
@@ -43,7 +47,7 @@ def spellings() -> dict[str, str]:
 
 def readings(text: str) -> str:
     """Everything that a reader could make of a text."""
-    forms = [text, urllib.parse.unquote(text)]
+    forms = [text, urllib.parse.unquote(text), html.unescape(text)]
     for word in re.findall(r"[\w+/=-]{12,}", text):
         for start in range(4):
             part = word[start:].replace("-", "+").replace("_", "/").rstrip("=")

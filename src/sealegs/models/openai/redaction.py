@@ -4,9 +4,9 @@ names of fields that are for keys, which have no place in an address or a spec."
 from __future__ import annotations
 
 import base64
+import html.entities
 import json
 import re
-import urllib.parse
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from sealegs.types import Response
 
 REPLACEMENT = b"[key]"
+FORMS = [re.compile(form) for form in (rb"%[0-9A-Fa-f]{2}", rb"&(?:#|\w+;)", rb"\\u00[2-7]", rb"\\/")]
+"""Of a character in another form: where there is none, nothing is compared character by character."""
 SHORTEST_SECRET = 8
 """A shorter key is a placeholder (`none`, `EMPTY`); removing it would damage ordinary answers."""
 LONGEST_WORD = 19
@@ -32,30 +34,25 @@ KEY_ENDINGS = (
 
 
 class Redaction:
-    """Replaces secrets in bytes: exact, percent-encoded or in base64, each JSON-escaped or not."""
+    """Replaces secrets in bytes: as they are or in base64, with any character percent-encoded, escaped as in
+    JSON, or as an entity of HTML."""
 
     def __init__(self, secrets: Sequence[str]) -> None:
-        spellings = {
-            spelling
-            for secret in secrets
-            if not is_placeholder(secret)
-            for spelling in _spellings(secret)
-            if len(spelling) >= SHORTEST_SECRET
-        }
-        self._spellings = sorted(spellings, key=len, reverse=True)
         self._secrets = [secret for secret in secrets if not is_placeholder(secret)]
+        texts = {text for secret in self._secrets for text in _texts(secret)}
+        self._texts = sorted((t for t in texts if len(t) >= SHORTEST_SECRET), key=len, reverse=True)
+        self._exact = [text.encode(errors="surrogateescape") for text in self._texts]
 
     def __call__(self, data: bytes) -> bytes:
-        for spelling in self._spellings:
-            data = data.replace(spelling, REPLACEMENT)
-        if self._spellings and (b"\\u00" in data or b"\\/" in data):
-            data = self._escaped.sub(REPLACEMENT, data)
+        for exact in self._exact:
+            data = data.replace(exact, REPLACEMENT)
+        if self._exact and any(form.search(data) for form in FORMS):
+            data = self._encoded.sub(REPLACEMENT, data)
         return data
 
     @cached_property
-    def _escaped(self) -> re.Pattern[bytes]:
-        """The spellings with any character as a JSON encoder may write it: PHP escapes `/`, .NET `+`."""
-        return re.compile(b"|".join(b"".join(map(_character, spelling)) for spelling in self._spellings))
+    def _encoded(self) -> re.Pattern[bytes]:
+        return re.compile(b"|".join(b"".join(map(_character, text)) for text in self._texts))
 
     def in_response(self, response: Response) -> Response:
         """A response whose texts were put together from parts, none of which held a secret as a whole."""
@@ -67,25 +64,30 @@ class Redaction:
         return self(text.encode(errors="replace")).decode(errors="replace")
 
 
-def _spellings(secret: str) -> Iterator[bytes]:
+def _texts(secret: str) -> Iterator[str]:
+    """As it is, as a text of JSON, and in base64."""
+    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     raw = secret.encode(errors="surrogateescape")
-    yield raw
-    for text in (json.dumps(secret), json.dumps(secret, ensure_ascii=False)):
-        yield text[1:-1].encode(errors="replace")
-    for quoted in (urllib.parse.quote(raw, safe=""), urllib.parse.quote(raw), urllib.parse.quote_plus(raw)):
-        yield quoted.encode()
-        yield re.sub("%..", lambda match: match[0].lower(), quoted).encode()
     for before in range(3):  # behind so many other bytes; what those decide is left out
         whole = len(raw) - (len(raw) + before) % 3
-        encoded = base64.b64encode(b"\0" * before + raw[:whole])[(0, 2, 3)[before] :]
+        encoded = base64.b64encode(b"\0" * before + raw[:whole])[(0, 2, 3)[before] :].decode()
         yield encoded
-        yield encoded.translate(bytes.maketrans(b"+/", b"-_"))
+        yield encoded.translate(str.maketrans("+/", "-_"))
 
 
-def _character(code: int) -> bytes:
-    """A character, also in JSON that is a text of other JSON, where backslashes are doubled."""
-    escaped = rb"|\\{1,4}/" if code == ord("/") else b""
-    return rb"(?:%b|\\{1,4}u00(?i:%02x)%b)" % (re.escape(bytes([code])), code, escaped)
+def _character(character: str) -> bytes:
+    """A character in every form; in JSON that is a text of other JSON, backslashes are doubled."""
+    raw, code = character.encode(errors="surrogateescape"), ord(character)
+    units = character.encode("utf-16-be", errors="surrogatepass")
+    forms = [
+        re.escape(raw),
+        b"".join(b"%%(?i:%02x)" % byte for byte in raw),
+        b"".join(rb"\\{1,4}u(?i:%b)" % units[i : i + 2].hex().encode() for i in range(0, len(units), 2)),
+        rb"\\{1,4}/" if character == "/" else b"",
+        rb"&#(?:0*%d|(?i:x0*%x))(?:;|(?![0-9a-fA-F]))" % (code, code),
+        f"&{name};".encode() if (name := html.entities.codepoint2name.get(code)) else b"",
+    ]
+    return b"(?:%b)" % b"|".join(filter(None, forms))
 
 
 def is_placeholder(key: str) -> bool:
