@@ -89,12 +89,12 @@ class Dispatcher:
         self.journal = journal
         self.gate = gate
         self._opener = opener
-        self._progress = progress
+        self.progress = progress
         self._titles = titles
         self._reuse = reuse
         self._refusals = refusals or {}
         self._asked: dict[str, Model] = {}
-        self._failed: set[bytes] = set()
+        self.failed: set[bytes] = set()
         """The keys of what ended in an error in this start."""
         self._versions: defaultdict[str, set[tuple[str, str]]] = defaultdict(set)
         """By role: the models and fingerprints that the replies name."""
@@ -109,7 +109,7 @@ class Dispatcher:
         keys = self.keys(role, requests())
         if (different := len(set(keys))) < len(keys):
             words = f"{different:,} of {len(keys):,} requests differ; equal ones are asked once"
-            self._progress.note(f"{self._title(role)}: {words}")
+            self.progress.note(f"{self._title(role)}: {words}")
         self._ask(role, requests, keys)
 
     def answer(self, requests: Sequence[Request]) -> list[Response]:
@@ -154,10 +154,10 @@ class Dispatcher:
 
     def _ask(self, role: str, requests: Callable[[], Iterator[Request]], keys: list[bytes]) -> None:
         title, total = self._title(role), len(set(keys))
-        missing = self.journal.unanswered(keys) - self._failed
+        missing = self.journal.unanswered(keys) - self.failed
         if self._reuse is not None and missing:
             self._take_over(self._reuse, role, _pending(requests(), keys, set(missing)), total)
-            missing = self.journal.unanswered(keys) - self._failed
+            missing = self.journal.unanswered(keys) - self.failed
         refusal = self._refusals.get(role)
         if missing and refusal:
             if new := len(self.journal.unanswered(keys, again=False)):
@@ -166,10 +166,10 @@ class Dispatcher:
         reasoning_only = self._count_reasoning(key for key in keys if key not in missing) if missing else None
         if reasoning_only is not None and reasoning_only >= FIRST_REPLIES:
             raise _only_thinks(self._opener(role), role)
-        self._progress.phase(title, total=total, done=total - len(missing))
+        self.progress.phase(title, total=total, done=total - len(missing))
         if missing:
             model = self._asked[role] = self._opener(role)
-            watch(model, self._progress)
+            watch(model, self.progress)
             if isinstance(model, ServedModel):
                 model.count_with(self.gate, role)
             pending = _pending(requests(), keys, missing)
@@ -203,23 +203,14 @@ class Dispatcher:
                     copied += 1
         self.journal.flush()
         if copied:
-            self._progress.note(
+            self.progress.note(
                 f"{title}: {copied:,} of {total:,} answers taken over from {reuse.path.parent}"
             )
         elif role == "model":
-            self._progress.note(
+            self.progress.note(
                 f"{title}: no answer taken over from {reuse.path.parent}: it holds none to these requests "
                 "from this model."
             )
-
-    def store(self, keyed: Keyed, response: Response) -> None:
-        self.journal.put(keyed, response)
-        if response.status == "error":
-            self._failed.add(keyed.key)
-
-    def count(self, ticket: Ticket, response: Response) -> None:
-        self.gate.settle(ticket, response)
-        self._progress.answered(response, usd=self.gate.usd)
 
     def _read(self, requests: Sequence[Request], keys: Mapping[str, list[bytes]]) -> list[Response]:
         streams = {role: self.journal.read(group) for role, group in keys.items()}
@@ -313,9 +304,12 @@ class _Sending:
                 f"{type(self._model).__name__} answered a request that it was not asked, or one twice: a "
                 "model yields each request that it is given once, with its response."
             )
-        self._dispatcher.store(keyed, response)
+        self._dispatcher.journal.put(keyed, response)
+        if response.status == "error":
+            self._dispatcher.failed.add(keyed.key)
         del self._admitted[request]
-        self._dispatcher.count(ticket, response)
+        self._dispatcher.gate.settle(ticket, response)
+        self._dispatcher.progress.answered(response, usd=self._dispatcher.gate.usd)
         self._check_reasoning(request, response)
 
     def _check_reasoning(self, request: Request, response: Response) -> None:

@@ -18,16 +18,13 @@ from sealegs.api.plan import Plan, dry_run
 from sealegs.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
 from sealegs.api.suite.execution import Execution, earlier_outcome
 from sealegs.api.suite.runs import PlannedRun, planned_runs
-from sealegs.errors import SealegsError, UsageError
+from sealegs.errors import ModelUnreachable, SealegsError, UsageError
 from sealegs.files import lock
 from sealegs.harness.folder import Run, shared_layout
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
 from sealegs.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from sealegs.report.terminal.runs import RunsWatcher, runs_watcher
-
-UNREACHED = 3
-"""The exit code of a run whose model was not reached."""
 
 
 class PlannedCost(Struct, frozen=True, kw_only=True):
@@ -159,8 +156,12 @@ def _result(
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
     code = 1 if failed or unread or not all(each.passed for each in gates) else 0
-    if failed and len(failed) == len(chosen) and all(run.exit_code == UNREACHED for run in failed):
-        code = UNREACHED
+    if (
+        failed
+        and len(failed) == len(chosen)
+        and all(run.exit_code == ModelUnreachable.exit_code for run in failed)
+    ):
+        code = ModelUnreachable.exit_code
     return SuiteResult(
         name=file.path.stem,
         path=str(root),

@@ -207,10 +207,12 @@ class OpenAI:
         )
 
     async def _answer_all(self, requests: Iterable[Request], outbox: Outbox[Answer]) -> None:
-        jobs = _Jobs(requests, self._options.embed_batch)
+        jobs = _in_batches(requests, self._options.embed_batch)
+        errors: list[Exception] = []
+        """Why the stream is read no further; raised when what is under way has been answered."""
         at_once = self._options.concurrency * len(self._servers)
         async with aclosing(self._client(self._servers, outbox)) as client:
-            workers = [asyncio.create_task(self._work(client, jobs, outbox)) for _ in range(at_once)]
+            workers = [asyncio.create_task(self._work(client, jobs, errors, outbox)) for _ in range(at_once)]
             try:
                 done, _ = await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
             finally:
@@ -219,12 +221,22 @@ class OpenAI:
                 await asyncio.gather(*workers, return_exceptions=True)
             for worker in done:
                 worker.result()
-        if jobs.error is not None:
-            raise jobs.error
+        if errors:
+            raise errors[0]
 
-    async def _work(self, client: Client, jobs: _Jobs, outbox: Outbox[Answer]) -> None:
+    async def _work(
+        self, client: Client, jobs: Iterator[Job], errors: list[Exception], outbox: Outbox[Answer]
+    ) -> None:
         """One of the workers that share the stream; each has one job at a time."""
-        while (job := await jobs.next(outbox)) is not None:
+        while True:
+            await outbox.room()
+            try:
+                job = None if errors else next(jobs, None)
+            except Exception as error:  # noqa: BLE001  # of the stream's own
+                errors.append(error)
+                return
+            if job is None:
+                return
             try:
                 if isinstance(job, list):
                     await self._answer_batch(client, job, outbox)
@@ -238,7 +250,7 @@ class OpenAI:
             except CallFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first
-                jobs.error = jobs.error or error
+                errors.append(error)
             else:
                 await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
 
@@ -306,24 +318,6 @@ class OpenAI:
             server_at_fault=fate_of(failure.error) is not Fate.FAIL,
             open_calls=client.open_calls,
         )
-
-
-class _Jobs:
-    """The stream of requests as jobs, read only when a worker is free."""
-
-    def __init__(self, requests: Iterable[Request], batch_size: int) -> None:
-        self._jobs = _in_batches(requests, batch_size)
-        self.error: Exception | None = None
-        """Why it is read no further; raised when what is under way has been answered."""
-
-    async def next(self, outbox: Outbox[Answer]) -> Job | None:
-        """The next job, once there is room for its answer; None at the end."""
-        await outbox.room()
-        try:
-            return next(self._jobs, None) if self.error is None else None
-        except Exception as error:  # noqa: BLE001  # of the stream's own
-            self.error = error
-            return None
 
 
 def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:

@@ -13,7 +13,7 @@ from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import COMPLETIONS, Version, completion
 from sealegs.models.openai.retry import Call, CallFailed, Client, Fate, fate_of
 from sealegs.models.openai.servers import is_wrong_address
-from sealegs.models.openai.transport import BROKEN, TryFailed
+from sealegs.models.openai.transport import BROKEN
 from sealegs.text.token_estimate import estimate_tokens
 from sealegs.types import LogLikelihood, Logprobs, Response
 
@@ -89,44 +89,28 @@ async def probe_problem(client: Client, dialect: Dialect, examples: Examples | N
     empty if they are sound.
 
     A server that refuses this has none; a chat-only server has no such path, but one without such a model
-    names the model. A failure that may pass says nothing of what a server can.
+    names the model. A failure that may pass says nothing of what a server can. A language fails where most of
+    its examples do, of those that were answered or refused.
     """
-    try:
-        if examples is not None:
-            return await _language_problem(client, dialect, examples)
-        response = await loglikelihood(client, dialect, PROBE, check=True)
-        return "" if response.status == "ok" else response.reason
-    except CallFailed as failure:
-        if _is_refusal(failure.error):
-            return str(failure)
-        way = WITHOUT if failure.error.status >= 500 or failure.error.kind == BROKEN else ""
-        text = f"{address} does not answer as it should. {failure}".rstrip(".")
-        raise ModelUnreachable(f"{text}.{way}") from failure
-
-
-def _is_refusal(error: TryFailed) -> bool:
-    return fate_of(error) is Fate.FAIL or is_wrong_address(error)
-
-
-async def _language_problem(client: Client, dialect: Dialect, examples: Examples) -> str:
-    """A language fails where most of its examples do, of those that were answered or refused."""
-    for lang, requests in examples.items():
+    for lang, requests in (examples or {"": [PROBE]}).items():
         answers: list[str] = []
         failure: CallFailed | None = None
         for request in requests:
             try:
                 response = await loglikelihood(client, dialect, request, check=True)
                 answers.append("" if response.status == "ok" else response.reason)
-            except CallFailed as failed:  # the server echoes English by now: what it refuses is this text
-                if _is_refusal(failed.error):
+            except CallFailed as failed:
+                if fate_of(failed.error) is Fate.FAIL or is_wrong_address(failed.error):
                     answers.append(str(failed))
                 else:
                     failure = failed
         if failure is not None and not answers:
-            raise failure
+            way = WITHOUT if failure.error.status >= 500 or failure.error.kind == BROKEN else ""
+            text = f"{address} does not answer as it should. {failure}".rstrip(".")
+            raise ModelUnreachable(f"{text}.{way}") from failure
         problems = list(filter(None, answers))
         if 2 * len(problems) > len(answers):
-            return f"{problems[0]} (for text in '{lang}')"
+            return f"{problems[0]} (for text in '{lang}')" if lang else problems[0]
     return ""
 
 
