@@ -29,7 +29,7 @@ def test_a_reply_without_end_is_cut_off() -> None:
 @pytest.mark.parametrize("field", [b"content", b"reasoning_details", b"other"])
 def test_a_reply_of_very_many_parts_is_not_read(unit: bytes, field: bytes) -> None:
     """Each reply would take seconds, in which nothing else is done: Ctrl-C would wait for 64 of them."""
-    parts = unit * (LARGEST_REPLY_BYTES // len(unit) - 10)
+    parts = unit * ((LARGEST_REPLY_BYTES - 1000) // len(unit))
     body = b'{"choices":[{"message":{"%b":[%b[]]},"finish_reason":"stop"}]}' % (field, parts)
     problem = "broken reply: it has more than 50,000 lists and objects"
     assert failing(fixed(body), retries=0)[0].startswith(problem)

@@ -41,8 +41,9 @@ def calls_of(refs: Mapping[str, ModelRef], sources: Iterable[str]) -> list[Calle
     for role, ref in refs.items():
         name = split_spec(ref.spec)[0]
         title = role if role.partition(":")[2] else f"{role} {name}"  # a role may name its model itself
-        for host, key in called_hosts(ref):
-            calls.append(CalledHost(host, title, key.variable if key else "", bool(key and not key.belongs)))
+        for server in called_hosts(ref):
+            variable = server.variable if server.key else ""
+            calls.append(CalledHost(server.host, title, variable, bool(variable and not server.belongs)))
         scheme, _, place = name.partition(":")
         if scheme in ("hf", "sbert") and place and not Path(place).expanduser().exists():
             calls.append(CalledHost(HUB_HOST, f"weights of {place}, unless they are on this machine", ""))

@@ -27,7 +27,7 @@ from sealegs.types import ModelRef
 if TYPE_CHECKING:
     from importlib import metadata
 
-    from sealegs.models.openai.endpoint import SentKey
+    from sealegs.models.openai.endpoint import Destination
     from sealegs.models.tokenizer_files import TextTokenizer
 
 GROUP = "sealegs.models"
@@ -111,31 +111,25 @@ def preset_of(spec: str) -> Preset | None:
     return find_preset(split_spec(spec)[0].partition(":")[0])
 
 
-def called_hosts(ref: ModelRef) -> list[tuple[str, SentKey | None]]:
+def called_hosts(ref: ModelRef) -> list[Destination]:
     """Every host that the requests to a model go to, with the key that they carry there; none for a model on
     this machine."""
-    from sealegs.models.openai.endpoint import called_hosts as hosts_of
+    from sealegs.models.openai.endpoint import destinations
 
     if not on_server(ref.spec):
         return []
     args = {**ref.args, **split_spec(ref.spec)[1]}
-    return hosts_of(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
-
-
-def sent_keys(ref: ModelRef) -> list[SentKey]:
-    """Which keys the requests to a model carry, and to which hosts; none for a model on this machine."""
-    return [key for _, key in called_hosts(ref) if key is not None]
+    return destinations(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
 
 
 def key_words(ref: ModelRef) -> list[str]:
     """Which keys the requests to a model carry, and which environment variables lack one, in words."""
-    from sealegs.models.openai.endpoint import unset_keys
-
-    if not on_server(ref.spec):
-        return []
-    args = {**ref.args, **split_spec(ref.spec)[1]}
-    unset = unset_keys(args.get("base_url"), args.get("api_key_env"), preset_of(ref.spec))
-    return [*map(str, sent_keys(ref)), *(f"the environment variable {name} is not set" for name in unset)]
+    places = called_hosts(ref)
+    unset = dict.fromkeys(place.variable for place in places if place.lacks_key)
+    return [
+        *(f"{place.variable} goes to {place.host}" for place in places if place.key),
+        *(f"the environment variable {name} is not set" for name in unset),
+    ]
 
 
 def load_model(spec: str, **args: Any) -> Model:

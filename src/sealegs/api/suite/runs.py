@@ -29,9 +29,9 @@ from sealegs.models.presets import NO_KEY
 from sealegs.models.prices import is_local, prices_by_role, thinking_by_role
 from sealegs.models.registry import (
     backend,
+    called_hosts,
     check_spec,
     runtime_options,
-    sent_keys,
     split_spec,
     with_args,
 )
@@ -290,8 +290,8 @@ def _check(ref: ModelRef, allowed: Collection[str]) -> None:
             "itself: sealegs run --model-arg"
         )
     hosts = {*allowed, *configuration.read_section("hosts")}
-    for key in sent_keys(ref):
-        if not key.belongs and not hosts & {key.host, key.host.rpartition(":")[0] or key.host}:
+    for key in called_hosts(ref):
+        if key.key and not key.belongs and not hosts & {key.host, key.host.rpartition(":")[0] or key.host}:
             raise UsageError(
                 f"the model '{bare}' would send {key.variable} to {key.host}, which a suite's file cannot "
                 f'decide. To permit it: --allow-host {key.host}, or [hosts."{key.host}"] in '

@@ -37,7 +37,6 @@ class Endpoint:
         base_url: str,
         key: str = "",
         *,
-        option: str = "base_url",
         key_header: str = "Authorization",
         headers: Mapping[str, str] | None = None,
         lacks_key: bool = False,
@@ -45,7 +44,7 @@ class Endpoint:
     ) -> None:
         """`lacks_key`: one was meant to be sent, and its variable is not set. `key_advice` says why none is
         sent, and what to do about it."""
-        url = _parsed(base_url, option)
+        url = _parsed(base_url, "base_url")
         self._url = url
         self.local = is_loopback(url.host or "")
         self._lacks_key = lacks_key
@@ -92,24 +91,43 @@ class Endpoint:
         return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
 
 
+class Destination(NamedTuple):
+    """Where requests of a model go, and with which key."""
+
+    address: str
+    host: str
+    """`HOST`, or `HOST:PORT` where the port is not the usual one."""
+    variable: str
+    """That holds the key; empty where none is sent."""
+    belongs: bool
+    """Whether the server is that of the provider whose key it is."""
+
+    @property
+    def key(self) -> str:
+        key = os.environ.get(self.variable, "").strip() if self.variable else ""
+        if not key.isprintable():  # a header is one line of text
+            raise UsageError(f"{self.variable} holds a line break or another character that no key has.")
+        return key
+
+    @property
+    def lacks_key(self) -> bool:
+        return self.variable not in ("", NO_KEY) and not self.key
+
+
 def endpoints(
     base_url: str | None, api_key_env: str | None, *, preset: Preset | None = None
 ) -> list[Endpoint]:
-    """The servers at the addresses, which are separated by commas. A key goes to the server that it
-    belongs to, and to others only where its variable is named."""
-    option, pairs = _addresses(base_url, api_key_env, preset)
-    header = preset.key_header if preset else "Authorization"
+    """The servers at the addresses, which are separated by commas."""
     return [
         Endpoint(
-            address,
-            key := _key(variable),
-            option=option,
-            key_header=header,
+            place.address,
+            place.key,
+            key_header=preset.key_header if preset else "Authorization",
             headers=preset.headers if preset else None,
-            lacks_key=not key and variable not in ("", NO_KEY),
-            key_advice="" if key else _key_advice(variable, preset),
+            lacks_key=place.lacks_key,
+            key_advice="" if place.key else _key_advice(place.variable, preset),
         )
-        for address, variable in pairs
+        for place in destinations(base_url, api_key_env, preset)
     ]
 
 
@@ -129,59 +147,26 @@ def _key_advice(variable: str, preset: Preset | None) -> str:
     )
 
 
-def _addresses(
-    base_url: str | None, api_key_env: str | None, preset: Preset | None
-) -> tuple[str, list[tuple[str, str]]]:
-    """The option that gives the addresses, and each with the variable of the key that is sent there."""
+def destinations(base_url: str | None, api_key_env: str | None, preset: Preset | None) -> list[Destination]:
+    """Every server that a model's requests go to. A key goes to the server that it belongs to, and to others
+    only where its variable is named."""
     option, addresses = "base_url", (base_url or "").strip().strip(",")
     if not addresses and preset is not None:
         option, addresses = preset.host_variable or option, preset.address()
     elif not addresses and (addresses := os.environ.get(ADDRESS_VARIABLE, "").strip()):
         option = ADDRESS_VARIABLE
     listed = ADDRESSES.split(addresses or OPENAI_ADDRESS)
-    pairs = []
+    places = []
     for address in {address.rstrip("/"): address for address in listed if address}.values():
-        _parsed(address, option)
+        url = _parsed(address, option)
         variable = api_key_env
         if variable is None and preset is not None:
             variable = preset.key if _is_of(preset, address) else ""
         elif variable is None:
             variable = KEY_VARIABLE if _belongs(KEY_VARIABLE, address) else ""
-        pairs.append((address, variable))
-    return option, pairs
-
-
-class SentKey(NamedTuple):
-    """A key that a model's requests carry."""
-
-    variable: str
-    host: str
-    """`HOST`, or `HOST:PORT` where the port is not the usual one."""
-    belongs: bool
-    """Whether the server is that of the provider whose key it is."""
-
-    def __str__(self) -> str:
-        return f"{self.variable} goes to {self.host}"
-
-
-def called_hosts(
-    base_url: str | None, api_key_env: str | None, preset: Preset | None
-) -> list[tuple[str, SentKey | None]]:
-    """Every host that a model's requests go to, with the key that they carry there; None where they carry
-    none."""
-    hosts: list[tuple[str, SentKey | None]] = []
-    for address, variable in _addresses(base_url, api_key_env, preset)[1]:
-        url = _parsed(address, "base_url")
         host = f"{url.host}" if url.is_default_port() else f"{url.host}:{url.port}"
-        sent = bool(variable) and bool(os.environ.get(variable, "").strip())
-        hosts.append((host, SentKey(variable, host, _belongs(variable, address)) if sent else None))
-    return hosts
-
-
-def unset_keys(base_url: str | None, api_key_env: str | None, preset: Preset | None) -> list[str]:
-    """The variables whose keys a model's requests should carry, and that are not set."""
-    variables = (variable for _, variable in _addresses(base_url, api_key_env, preset)[1])
-    return [each for each in dict.fromkeys(variables) if each and each != NO_KEY and not _key(each)]
+        places.append(Destination(address, host, variable, bool(variable) and _belongs(variable, address)))
+    return places
 
 
 def _belongs(variable: str, address: str) -> bool:
@@ -190,13 +175,6 @@ def _belongs(variable: str, address: str) -> bool:
     if variable == KEY_VARIABLE and moved:
         return address.rstrip("/") in [each.rstrip("/") for each in ADDRESSES.split(moved)]
     return any(preset.key == variable and _is_of(preset, address) for preset in presets().values())
-
-
-def _key(variable: str) -> str:
-    key = os.environ.get(variable, "").strip() if variable else ""
-    if not key.isprintable():  # a header is one line of text
-        raise UsageError(f"{variable} holds a line break or another character that no key has.")
-    return key
 
 
 def _is_of(preset: Preset, address: str) -> bool:
