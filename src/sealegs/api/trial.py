@@ -14,7 +14,7 @@ from sealegs.api.setup import with_base_url
 from sealegs.errors import ModelUnreachable, SealegsError, UsageError
 from sealegs.files.package_data import read_json
 from sealegs.harness.model import HasNotes, Model, addresses_of
-from sealegs.harness.registry import load_benchmark, usable_benchmarks
+from sealegs.harness.registry import list_benchmarks, load_benchmark
 from sealegs.models.registry import check_spec, load_model, runtime_options, split_spec
 from sealegs.text.answers import IN_REASONING, is_blank
 from sealegs.text.judge import read, schema_of
@@ -137,7 +137,7 @@ class _Trying:
             enough=enough,
             latency_s=statistics.median(self._seconds) if self._seconds else None,
             trials=trials,
-            benchmarks=[_enough_for(name, states) for name, _ in usable_benchmarks()],
+            benchmarks=[_enough_for(name, states) for name in list_benchmarks()],
             notes=self._model.notes() if isinstance(self._model, HasNotes) else [],
         )
 

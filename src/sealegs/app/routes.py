@@ -92,14 +92,14 @@ async def _prepare(app: web.Application) -> None:
 def _load_pages(runs: Path) -> None:
     from sealegs.app.indexing import index_runs  # late: with these comes what a benchmark is
     from sealegs.app.pages.build import builders_by_name
-    from sealegs.harness.registry import usable_benchmarks
+    from sealegs.harness.registry import list_benchmarks
 
     for page in PAGES.values():
         _function(page.function)
     for name in LATE:
         import_module(name)
     compile_templates("app/templates", "report", "report/samples", "page")
-    list(usable_benchmarks())  # their modules are imported by that
+    list_benchmarks()  # their modules are imported by that
     builders_by_name()
     gc.freeze()  # what is loaded by now stays: no page waits until all of it is looked through for garbage
     index_runs(runs)

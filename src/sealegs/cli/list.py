@@ -26,9 +26,9 @@ def list_command() -> None:
 @list_command.command(name="benchmarks")
 def list_benchmarks() -> None:
     """Benchmarks that can be run."""
-    from sealegs.harness.registry import usable_benchmarks
+    from sealegs.harness import registry
 
-    for name, benchmark in usable_benchmarks():
+    for name, benchmark in registry.list_benchmarks().items():
         say(f"{name:<10} {benchmark.layout.question}")
 
 
@@ -40,9 +40,9 @@ def list_benchmarks() -> None:
 def list_metrics(benchmark: str, json: bool) -> None:
     """Metrics of a BENCHMARK, or of all: what each means, and what to be careful about."""
     from sealegs.api.explained import explained
-    from sealegs.harness.registry import usable_benchmarks
+    from sealegs.harness import registry
 
-    names = [benchmark] if benchmark else [name for name, _ in usable_benchmarks()]
+    names = [benchmark] if benchmark else list(registry.list_benchmarks())
     by_benchmark = {name: explained(name) for name in names}
     if json:
         click.echo(as_json(by_benchmark))

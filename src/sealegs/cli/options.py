@@ -72,9 +72,9 @@ class BenchmarkGroup(click.Group):
         return self._make(cmd_name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from sealegs.harness.registry import usable_benchmarks
+        from sealegs.harness.registry import list_benchmarks
 
-        offered = [(name, cls) for name, cls in usable_benchmarks() if self._offered(cls)]
+        offered = [(name, cls) for name, cls in list_benchmarks().items() if self._offered(cls)]
         with formatter.section("Benchmarks"):
             formatter.write_dl([(name, cls.layout.question) for name, cls in offered])
         self.epilog = examples(*(usage(str(self.name), name)[0] for name, _ in offered))

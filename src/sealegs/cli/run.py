@@ -15,7 +15,7 @@ from sealegs.cli.options import BenchmarkGroup, SectionedCommand, compose, examp
 from sealegs.cli.output import check_coverage, print_result, say, show_run
 from sealegs.errors import BatchesPending, StorageError, UsageError
 from sealegs.harness.limits import Limits
-from sealegs.harness.registry import check_option_names, chosen_class, load_benchmark, usable_benchmarks
+from sealegs.harness.registry import check_option_names, chosen_class, list_benchmarks, load_benchmark
 from sealegs.page.format import FLOOR, as_json
 
 if TYPE_CHECKING:
@@ -370,7 +370,7 @@ def demo_command(ctx: click.Context) -> None:
     folder = new_folder(RUNS, "demo", "embedded")
     runs = []
     with keep_models():
-        for name, benchmark in usable_benchmarks():
+        for name, benchmark in list_benchmarks().items():
             if benchmark.help.demo:
                 say(f"{name}: {benchmark.layout.question}", err=True)
                 settings = dict(benchmark.help.demo)

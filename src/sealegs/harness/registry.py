@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,18 +44,16 @@ def benchmark_names() -> list[str]:
     return list(dict.fromkeys([*BENCHMARKS, *_plugins(), *_named_files(), *_LOADED]))
 
 
-def usable_benchmarks() -> Iterator[tuple[str, type[Benchmark]]]:
-    """Each benchmark with its class; a plug-in that cannot be loaded is named in a warning."""
+def list_benchmarks() -> dict[str, type[Benchmark]]:
+    """The class of each benchmark by its name: `sl.list_benchmarks()["mirae"].layout.question`. A plug-in
+    that cannot be loaded is named in a warning."""
+    usable = {}
     for name in benchmark_names():
         try:
-            yield name, benchmark_class(name)
+            usable[name] = benchmark_class(name)
         except UsageError as error:
             warn(str(error))
-
-
-def list_benchmarks() -> dict[str, type[Benchmark]]:
-    """The class of each benchmark by its name: `sl.list_benchmarks()["mirae"].layout.question`."""
-    return dict(usable_benchmarks())
+    return usable
 
 
 def benchmark_class(name: str) -> type[Benchmark]:

@@ -129,6 +129,10 @@ class Preset(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         return built_in is None or built_in.base_url == self.base_url
 
 
+ANY_SERVER = Preset(name="openai", title="The server")
+"""What is known of a server that no preset names."""
+
+
 def presets() -> dict[str, Preset]:
     """Providers and local servers by name: `presets()["groq"].spec("openai/gpt-oss-20b")`."""
     available = dict(_built_in())

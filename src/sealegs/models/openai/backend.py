@@ -28,7 +28,7 @@ from sealegs.models.openai.protocol import (
 from sealegs.models.openai.responses import ONLY_HERE
 from sealegs.models.openai.retry import Call, CallFailed, Client, Fate, fate_of
 from sealegs.models.openai.servers import Server, ServerHealth
-from sealegs.models.presets import batch_preset
+from sealegs.models.presets import ANY_SERVER, batch_preset
 from sealegs.options import identity_options
 from sealegs.types import (
     Capability,
@@ -77,12 +77,11 @@ class OpenAI:
         server_in_spec: bool = False,
     ) -> None:
         self._options = options = options or OpenAIOptions()
-        self._preset = preset
-        self._extra = {**(preset.extra_body if preset else {}), **json_object(options.extra_body)}
         several = endpoints(options.base_url, options.api_key_env, preset=preset)
-        if preset is not None:
-            lacking = (kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs))
-            self.capabilities = self.ALL.difference(lacking)
+        self._preset = preset = preset or ANY_SERVER
+        self._extra = {**preset.extra_body, **json_object(options.extra_body)}
+        lacking = [kind for kind, needs in NEEDED.items() if not preset.supports_all(*needs)]
+        self.capabilities = self.ALL.difference(lacking)
         self._name = name
         self._dialect = Dialect(name, options, self._extra, preset)
         self._interface = self._usual_interface = interface_of(preset)
@@ -101,7 +100,7 @@ class OpenAI:
     @property
     def spec(self) -> str:
         """The model as it is named, without arguments."""
-        return f"{self._preset.name if self._preset else 'openai'}:{self._name}"
+        return f"{self._preset.name}:{self._name}"
 
     def notes(self) -> list[str]:
         learnt = self._interface is not self._usual_interface
@@ -119,7 +118,7 @@ class OpenAI:
     def identity(self) -> dict[str, Any]:
         # An extra body may hold a key of some kind: its hash distinguishes bodies and shows nothing else.
         extra, addresses = self._options.extra_body, ",".join(self.addresses)
-        if self._preset and self._preset.extra_body:
+        if self._preset.extra_body:
             extra = msgspec.json.encode(self._extra, order="sorted").decode()
         options = identity_options(self._options)
         return {
@@ -166,8 +165,8 @@ class OpenAI:
         from sealegs.models.openai.batches.protocols import PROTOCOLS
         from sealegs.models.openai.batches.session import BatchAccess
 
-        options, preset = self._options, self._preset or batch_preset("openai")
-        if preset is None or not preset.batches:
+        options, preset = self._options, batch_preset(self._preset.name)
+        if preset is None:
             return None
         endpoint = self._servers[0].endpoint
         if len(self._servers) > 1:
@@ -264,7 +263,7 @@ class OpenAI:
             return await loglikelihood(client, self._dialect, request)
         if not isinstance(request.prompt, str):
             return await self._answer_chat(client, request)
-        if self._preset is not None and not self._preset.supports_all("completions"):
+        if not self._preset.supports_all("completions"):
             client.return_try()
             raise CapabilityError(
                 f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "

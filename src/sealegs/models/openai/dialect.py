@@ -13,7 +13,7 @@ from sealegs.errors import DataError
 from sealegs.files.jsonfile import NOT_JSON, strings_in
 from sealegs.journal.journal import HALF_A_CHARACTER
 from sealegs.models.openai.interfaces import CHATS, Interface
-from sealegs.models.presets import EFFORT, TOKENS
+from sealegs.models.presets import ANY_SERVER, EFFORT, TOKENS
 from sealegs.text.judge import without_bounds
 from sealegs.types import Generate, Sampling
 
@@ -63,20 +63,20 @@ class Dialect:
         model: str,
         options: OpenAIOptions,
         extra: dict[str, Any],
-        preset: Preset | None = None,
+        preset: Preset = ANY_SERVER,
     ) -> None:
         self._model = model
         self._options = options
         self._extra = extra
         self._preset = preset
-        self._supports = preset.supports if preset else {}
-        self._seed_field = preset.names.get("seed", "seed") if preset else "seed"
+        self._supports = preset.supports
+        self._seed_field = preset.names.get("seed", "seed")
         self._unsupported: dict[Feature, str] = {}
         self._hottest = 0.0
         self._stated: dict[str, tuple[float, float]] = {}
         """By parameter: what was requested, and what a reply states as used where that differs."""
         self._confirmed = False
-        self._token_field = preset.names.get("max_tokens", "max_tokens") if preset else "max_tokens"
+        self._token_field = preset.names.get("max_tokens", "max_tokens")
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
         self._takes_schema = self._supports.get("json_schema", True)
@@ -85,29 +85,27 @@ class Dialect:
         self._rank_field = "documents"
         self._refused: dict[str, str] = {}
         """Fields that the server refused, with its message; requests are sent without them."""
-        self._thinking = list(preset.reasoning_budgets) if preset else []
+        self._thinking = list(preset.reasoning_budgets)
         """Ways to allow tokens for thinking; the first is used until the server refuses it."""
 
     def notes(self) -> list[str]:
         """What the server did not take, and was left out of the requests."""
-        title = self._preset.title if self._preset else "The server"
+        title, limit = self._preset.title, self._preset.max_temperature
         known = [f"{title} {problem}" for problem in self._unsupported.values()]
-        if self._preset and self._preset.max_temperature is not None:
-            limit = self._preset.max_temperature
-            if self._hottest > limit:
-                known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
+        if limit is not None and self._hottest > limit:
+            known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
         known += [
             f"{title} states {name} {used:g} as used, where {requested:g} was requested."
             for name, (requested, used) in self._stated.items()
         ]
-        if self._preset and self._preset.routes and self._hottest and not self._confirmed:
+        if self._preset.routes and self._hottest and not self._confirmed:
             known.append(
                 f"{title} passes requests on and does not state which sampling was used: temperature "
                 f"{self._hottest:g} was requested and is not confirmed."
             )
         if not self._takes_bounds:
             known.append(f"{title} takes no lengths in a JSON schema: requests were sent without them.")
-        if self._preset and len(self._thinking) < len(self._preset.reasoning_budgets):
+        if len(self._thinking) < len(self._preset.reasoning_budgets):
             known.append(f"{title} refused one way to allow tokens for thinking: another was used.")
         return known + [
             f"The server refused the field '{name}' ({message}): requests were sent without it, so that the "
@@ -185,8 +183,7 @@ class Dialect:
             if self._thinking:
                 body |= _filled(self._thinking[0], TOKENS, options.reasoning_tokens)
         if chat and options.effort:
-            fields = self._preset.effort if self._preset else {}
-            body |= _filled(fields or {"reasoning_effort": EFFORT}, EFFORT, options.effort)
+            body |= _filled(self._preset.effort or {"reasoning_effort": EFFORT}, EFFORT, options.effort)
         if (top_p := sampling.top_p if options.top_p is None else options.top_p) != 1:
             body["top_p"] = top_p
         if options.top_k is not None:

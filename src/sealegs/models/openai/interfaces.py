@@ -33,12 +33,12 @@ CHATS = Interface(CHAT)
 RESPONSES = Interface("responses", responses.response_body, responses.chat_reply)
 
 
-def interface_of(preset: Preset | None) -> Interface:
+def interface_of(preset: Preset) -> Interface:
     """The one that a preset names; of any other server, that of chats until it says otherwise."""
-    if preset is not None and preset.interface == "messages":
+    if preset.interface == "messages":
         body = partial(messages.message_body, max_temperature=preset.max_temperature)
         return Interface("messages", body, messages.chat_reply)
-    return RESPONSES if preset is not None and preset.interface == "responses" else CHATS
+    return RESPONSES if preset.interface == "responses" else CHATS
 
 
 def batch_call(dialect: Dialect, batch: Batch) -> Call[list[Response]]:
