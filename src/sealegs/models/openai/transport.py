@@ -56,7 +56,9 @@ BROKEN = "broken reply"
 PAGE = "web page"
 """Kinds of failures without a status; those with one are `HTTP 404`."""
 
-USED_TOKENS = re.compile(rb'(?<!\\)"(prompt|completion|input|output)_tokens"\s*:\s*(\d{1,7})\b')
+TOKEN_COUNT = re.compile(rb'_tokens"\s*:\s*(\d{1,7})\b')
+COUNTED = re.compile(rb'(?<!\\)"(prompt|completion|input|output)$')
+"""Before such a count. It is not looked for in the whole reply: that would take many times as long."""
 
 
 class TryFailed(Exception):
@@ -150,8 +152,9 @@ class HttpReply(NamedTuple):
     def used_tokens(self) -> tuple[int, int]:
         """The tokens read and written that it states, also where it cannot be read as a whole."""
         counts = {"prompt": 0, "input": 0, "completion": 0, "output": 0}
-        for name, count in USED_TOKENS.findall(self.data):
-            counts[name.decode()] = int(count)
+        for match in TOKEN_COUNT.finditer(self.data):
+            if name := COUNTED.search(self.data, max(0, match.start() - 12), match.start()):
+                counts[name[1].decode()] = int(match[1])
         return counts["prompt"] or counts["input"], counts["completion"] or counts["output"]
 
     def _error(self) -> Any:
