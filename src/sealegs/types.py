@@ -237,11 +237,18 @@ Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 """Reads the records of a run from the start, one at a time: a run may be larger than memory."""
 
 
+OF_GROUPS = {
+    "none: fewer than two groups": "fewer than two independent samples",
+    "none: too few groups of like size": "too few independent samples of like size",
+    "none: all groups agree": "all independent samples agree",
+}
+"""The methods without an interval that speak of groups (`analysis/intervals.py`), as a reader knows them."""
+
+
 def no_interval_reason(method: str) -> str:
-    """What follows `none: ` in the method of a figure or a test, where there is no interval; `groups` in the
-    words of a reader."""
+    """What follows `none: ` in the method of a figure or a test, where there is no interval."""
     reason = method.removeprefix("none: ") if method.startswith("none: ") else ""
-    return reason.replace("groups", "independent samples")
+    return OF_GROUPS.get(method, reason)
 
 
 class Figure(Struct, frozen=True, kw_only=True):
