@@ -33,9 +33,9 @@ from scripted import Scripted
 from sealegs.analysis.references import references
 from sealegs.harness.registry import benchmark_class
 from sealegs.page import format as text
-from sealegs.page.grid import Grid, plain_cell, rich_cells, show_table, split
+from sealegs.page.grid import Grid, Overview, plain_cell, rich_cells, show_table, split
 from sealegs.page.layout import Bars, Curve, Table
-from sealegs.page.metrics import scope_name
+from sealegs.page.metrics import Metric, scope_name
 from sealegs.page.tables import all_figures, arrange
 from sealegs.page.view_html import view_html
 from sealegs.report import charts
@@ -167,7 +167,7 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: sl.Run) -> Non
     console = Console(width=100, file=None, record=True, force_terminal=False)
     with console.capture() as captured:
         describe(run).overview(whole=True).show(console)
-        describe(run, run).side_by_side.show(console)
+        Overview("", grids=describe(run, run).beside).show(console)
     shown = captured.get()
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
@@ -470,7 +470,7 @@ def test_bars_have_a_title_for_their_values_and_one_for_their_rows() -> None:
 
 def test_bars_of_shares_end_at_all_and_a_dashed_line_is_where_guessing_is() -> None:
     spec = Bars(title="t", metric="m", along="level", lines="lang")
-    svg = drawn(charts.bars({"run": levels("share")}, spec, chance=0.25, chance_words="chance 25%"))
+    svg = drawn(charts.bars({"run": levels("share")}, spec, Metric("m", "m", "share", "higher", chance=0.25)))
     assert svg.count('stroke-dasharray="5 4"') == 2  # the line, and its legend
     assert {"0%", "100%", "chance 25%", "95% interval"} <= {*labels(svg)}
 

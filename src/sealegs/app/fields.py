@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -46,10 +46,6 @@ class Field(Struct, frozen=True, kw_only=True):
     choices: dict[str, str] = {}
     """Of a choice: each value and the words for it."""
     step: str = ""
-
-    @property
-    def chosen(self) -> list[str]:
-        return self.value.split(",")
 
 
 class _Presentation(Struct, frozen=True):
@@ -227,8 +223,3 @@ def _is_harmless(option: Option, value: Any) -> bool:
     if choices := _presentation().choices.get(option.name):
         return set(str(value).split(",")) <= {*choices, "all"}
     return isinstance(value, str) and HARMLESS.fullmatch(value) is not None
-
-
-def folded(listed: Sequence[Field], shown: int) -> tuple[Sequence[Field], Sequence[Field]]:
-    """The first fields, and those behind one click."""
-    return listed[:shown], listed[shown:]

@@ -68,6 +68,7 @@ def render_page(settings: AppSettings, template: str, address: str, /, **values:
     ]
     text = render(
         f"app/templates/{template}",
+        base="app/templates/base.html",
         pages=shown,
         address=address,
         read_only=settings.read_only,

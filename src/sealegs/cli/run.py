@@ -275,6 +275,7 @@ def _score(
     from rich.console import Console
 
     from sealegs import api
+    from sealegs.page.grid import Overview
     from sealegs.report.describe import describe
     from sealegs.report.notes import notes_of
     from sealegs.report.terminal.progress import Watcher
@@ -297,7 +298,7 @@ def _score(
     if json:
         click.echo(as_json({str(run.path): run.summary for run in runs}))
     else:
-        describe(*runs).side_by_side.show(Console())
+        Overview("", grids=describe(*runs).beside).show(Console())
         for run in runs:
             say(f"Report: {run.path / 'report.html'}")
     return max(check_coverage(run, FLOOR) for run in runs)

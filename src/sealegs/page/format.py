@@ -320,6 +320,10 @@ def escape_controls(text: str) -> str:
     return text if printable else text.translate(_SUBSTITUTES)
 
 
+def spaces_shown(token: str) -> str:
+    return escape_controls(token).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
+
+
 def csv_safe(text: str) -> str:
     """A text cell for a spreadsheet: never a formula, control characters shown and not obeyed.
 

@@ -11,13 +11,18 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from sealegs.page import format as text
-from sealegs.page.grid import Cell, Content, beside, plain_cell
+from sealegs.page.grid import Cell, Content, Overview, beside, plain_cell
 from sealegs.page.scale import Scale, numbered
 
 
 def render(template: str, **values: Any) -> str:
     """A template by its path in the package: `report/page.html`."""
     return _environment().get_template(template).render(**values)
+
+
+def overview_page(overview: Overview) -> str:
+    """An overview as a page of its own."""
+    return render("report/overview.html", title=overview.title, overview=overview)
 
 
 def compile_templates(*folders: str) -> None:
@@ -39,13 +44,13 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (text.capitalised, text.counts, text.interval_words, text.p_value, text.share, text.statuses)
-    environment.filters.update(
-        {each.__name__: each for each in (*filters, text.value, text.escape_controls, cell)}
+    filters = (
+        *(text.capitalised, text.escape_controls, text.interval_words, text.share, text.spaces_shown),
+        *(text.statuses, text.value, beside, cell, classes, numbered, sentence),
     )
-    environment.filters.update(beside=beside, classes=classes, numbered=numbered, sentence=sentence)
+    environment.filters.update({each.__name__: each for each in filters})
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
-    environment.globals.update(floor=text.FLOOR)
+    environment.globals.update(floor=text.FLOOR, base="report/base.html")
     return environment
 
 

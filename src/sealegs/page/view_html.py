@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
-from sealegs.page.format import escape_controls
+from sealegs.page.format import escape_controls, spaces_shown
 from sealegs.page.html import render
 from sealegs.page.view import Beside, Block, Matrix, Span, Text, Tokens, View, chance
 
@@ -120,10 +120,6 @@ def shown_tokens(tokens: Tokens) -> list[tuple[str, str, float]]:
         share = min(1.0, max(0.0, probability or 0.0)) if sound else 0.0
         listed.append((spaces_shown(token[:LONG]), chance(share) if sound else "–", round(share, 3)))
     return listed
-
-
-def spaces_shown(token: str) -> str:
-    return escape_controls(token).replace(" ", "␣").replace("\n", "⏎").replace("\t", "⇥")
 
 
 def shown_cells(matrix: Matrix) -> list[tuple[str, list[tuple[str, float]]]]:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from sealegs.analysis.intervals import RANGES
 from sealegs.harness.stored.samples import Samples
 from sealegs.page.examples import shortened
-from sealegs.page.format import escape_controls, is_uninformative, no_interval, tag_value
+from sealegs.page.format import chance, escape_controls, is_uninformative, no_interval, tag_value
 from sealegs.page.layout import Bars, Curve, Points
 from sealegs.page.metrics import Metric, declaration
 from sealegs.page.tables import figure, is_number, values_of
@@ -45,7 +45,7 @@ class Series(NamedTuple):
     positions: tuple[Position, ...]
 
 
-class CurveChart(Struct, frozen=True, kw_only=True):
+class CurveChart(Struct, frozen=True):
     """Lines along a tag, with their intervals as bands."""
 
     x_title: str
@@ -57,14 +57,9 @@ class CurveChart(Struct, frozen=True, kw_only=True):
     """What the axis of the values covers."""
 
 
-class BarChart(Struct, frozen=True, kw_only=True):
+class BarChart(CurveChart, frozen=True):
     """Bars in rows, with their intervals as whiskers; a dashed line is where guessing would be."""
 
-    title: str
-    unit: Unit
-    series: tuple[Series, ...]
-    domain: tuple[float, float]
-    rows_title: str = ""
     chance: float | None = None
     chance_words: str = ""
 
@@ -87,22 +82,12 @@ def curve(summaries: Mapping[str, Summary], spec: Curve) -> CurveChart | None:
     series, unit = _series(summaries, spec)
     if len({position.x for each in series for position in each.positions}) < 2:
         return None
-    return CurveChart(
-        x_title=spec.x_title or spec.along,
-        x_unit=spec.x_unit,
-        y_title=spec.y_title,
-        unit=unit,
-        series=series,
-        domain=_domain(series, unit),
-    )
+    axes = (spec.x_title or spec.along, spec.x_unit, spec.y_title, unit)
+    return CurveChart(*axes, series, _domain(series, unit))
 
 
 def bars(
-    summaries: Mapping[str, Summary],
-    spec: Bars,
-    chance: float | None = None,
-    chance_words: str = "",
-    least: int = 2,
+    summaries: Mapping[str, Summary], spec: Bars, metric: Metric | None = None, least: int = 2
 ) -> BarChart | None:
     """A bar with a whisker for each value of a tag, run and group; None where they are fewer than `least`."""
     series, unit = _series(summaries, spec)
@@ -110,15 +95,9 @@ def bars(
     if not least <= count <= MOST_BARS:
         return None
     low, high = _domain(series, unit)
-    return BarChart(
-        title=spec.y_title,
-        unit=unit,
-        series=series,
-        domain=(min(0.0, low), high),
-        rows_title=spec.x_title,
-        chance=chance,
-        chance_words=chance_words,
-    )
+    axes = (spec.x_title, spec.x_unit, spec.y_title, unit)
+    guessing = metric.chance if metric else None
+    return BarChart(*axes, series, (min(0.0, low), high), guessing, chance(metric))
 
 
 def points(samples: Samples, spec: Points, metrics: Sequence[Metric]) -> tuple[PointChart | None, str]:

@@ -27,19 +27,15 @@ from sealegs.page.scale import listed
 HEADS = ["B − A", "95% interval", "p"]
 
 
-def _layout(comparison: Comparison) -> Layout:
-    return replace(benchmark_class(comparison.benchmark).layout, counted=comparison.counted)
-
-
 def comparison_overview(comparison: Comparison) -> Overview:
     """The answer in a sentence, the runs, and every difference: bold where it is significant."""
-    layout = _layout(comparison)
+    layout = replace(benchmark_class(comparison.benchmark).layout, counted=comparison.counted)
     return Overview(
         f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
-        run_lines(comparison),
-        comparison_tables(comparison),
-        list(filter(None, (footnote(comparison), _meaning(comparison, layout)))),
-        verdicts=sentences(comparison),
+        _run_lines(comparison),
+        _tables(comparison, layout),
+        list(filter(None, (_footnote(comparison, layout), _meaning(comparison, layout)))),
+        verdicts=_sentences(comparison, layout),
         warnings=(*comparison.differs, *comparison.notes),
     )
 
@@ -50,9 +46,8 @@ def _meaning(comparison: Comparison, layout: Layout) -> str:
     return metric.explained if metric else ""
 
 
-def sentences(comparison: Comparison) -> list[str]:
+def _sentences(comparison: Comparison, layout: Layout) -> list[str]:
     """For each pair of runs the headline's difference: `Answer consistency: B is worse (B 0.83, A 0.94).`"""
-    layout = _layout(comparison)
     letters = len(comparison.runs) == 2
     return [
         _sentence(each, layout, ("A", "B") if letters else (each.a, each.b))
@@ -92,7 +87,7 @@ def _title(difference: Difference, layout: Layout) -> str:
     return f"{title}, {difference.part}" if difference.part else title
 
 
-def run_lines(comparison: Comparison) -> list[str]:
+def _run_lines(comparison: Comparison) -> list[str]:
     """A line for each run: its letter where there are two, its folder, and its coverage if it is partial."""
     letters = ("A: ", "B: ") if len(comparison.runs) == 2 else ("",) * len(comparison.runs)
     lines = []
@@ -103,9 +98,8 @@ def run_lines(comparison: Comparison) -> list[str]:
     return lines
 
 
-def comparison_tables(comparison: Comparison) -> list[Grid]:
+def _tables(comparison: Comparison, layout: Layout) -> list[Grid]:
     """Two runs: a row for each metric. More: for each metric a row for each pair."""
-    layout = _layout(comparison)
     if len(comparison.runs) == 2:
         rows = [(_title(each, layout), _row(each, layout)) for each in _distinct(comparison.differences)]
         return [Grid("", "metric", ["answer", "A", "B", *HEADS], rows, left=2)]
@@ -151,9 +145,8 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
     ]
 
 
-def footnote(comparison: Comparison) -> str:
+def _footnote(comparison: Comparison, layout: Layout) -> str:
     """What the columns mean, and how many samples are behind them."""
-    layout = _layout(comparison)
     first, largest = (
         max(differences, key=lambda difference: difference.n)
         for differences in (comparison.leading, comparison.differences)

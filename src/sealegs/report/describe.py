@@ -114,11 +114,6 @@ class RunDescription:
         """The leading figure, where there is one alone."""
         return self.headlines[0] if len(self.headlines) == 1 else None
 
-    @property
-    def chance(self) -> str:
-        """What guessing gives: `chance 50%`; empty where that is not known."""
-        return chance(self.layout.metrics[0])
-
     @cached_property
     def scales(self) -> Grid:
         """A line from worst to best for each headline, with what is behind it, and what its marks are."""
@@ -166,14 +161,6 @@ class RunDescription:
             for title in self.layout.first_figures(*summaries)
         ]
         return Grid("Main figures", "figure", list(self.runs), rows, left=1) if rows else None
-
-    @property
-    def meanings(self) -> list[tuple[str, str]]:
-        return self.layout.main_meanings(self.first.summary)
-
-    @property
-    def caveats(self) -> list[str]:
-        return self.layout.caveats(self.first.summary)
 
     @cached_property
     def comparison(self) -> Comparison:
@@ -250,7 +237,8 @@ class RunDescription:
             grids.insert(0, replace(scales, columns=scales.columns[:2], rows=rows))
         else:
             title = f"{title}: {value(headline.figure)}"
-            lines.append(", ".join(filter(None, (interval_words(headline.figure), self.chance))))
+            guessing = chance(self.layout.metrics[0])
+            lines.append(", ".join(filter(None, (interval_words(headline.figure), guessing))))
             if headline.scale and headline.figure.value is not None:
                 lines += filter(None, (headline.scale.text(), self.scales.note))
         coverage = coverage_cell(basis.figure.coverage, details=f" ({statuses(basis.figure)})").text
@@ -263,10 +251,6 @@ class RunDescription:
             verdicts=list(self.verdicts.values()),
             warnings=self.warnings,
         )
-
-    @property
-    def side_by_side(self) -> Overview:
-        return Overview("", grids=self.beside)
 
 
 def charts(run: Run | str | Path, *others: Run | str | Path) -> DisplayedList[Drawn]:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from sealegs.analysis.gate import Gate
 from sealegs.page.format import as_json, escape_controls
 from sealegs.page.grid import Cell, Content, Grid, Overview, plain_cell
-from sealegs.page.html import render
+from sealegs.page.html import overview_page
 
 
 def gate_overview(gate: Gate) -> Overview:
@@ -73,16 +73,11 @@ def _github(gate: Gate) -> str:
     )
 
 
-def _html(gate: Gate) -> str:
-    overview = gate_overview(gate)
-    return render("report/overview.html", title=overview.title, overview=overview)
-
-
 FORMATS: dict[str, Callable[[Gate], str]] = {
     "text": _text,
     "markdown": lambda gate: gate_overview(gate).to_markdown(),  # as for the summary of a CI job
     "junit": _junit,
     "github": _github,
-    "html": _html,
+    "html": lambda gate: overview_page(gate_overview(gate)),
     "json": lambda gate: f"{as_json(gate)}\n",
 }

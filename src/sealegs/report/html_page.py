@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from sealegs.harness.folder import Run
 from sealegs.page.html import render as render_template
 from sealegs.page.tokenized import Tokenized
-from sealegs.page.view_html import spaces_shown
 from sealegs.report.describe import describe
 from sealegs.report.samples.table import sample_table
 
@@ -26,28 +24,14 @@ def render(run: Run, *others: Run, reference: Sequence[str | Path] = (), samples
     `Path("page.html").write_text(sl.render(sl.load_run("runs/yesterday")), encoding="utf-8")`.
     What is of one run alone (its tables, its samples) is of the first, and says so.
     """
-    values = page_values(run, *others, reference=reference)
-    return render_template("report/page.html", samples=sample_table(run) if samples else None, **values)
-
-
-def page_values(run: Run, *others: Run, reference: Sequence[str | Path] = ()) -> dict[str, Any]:
-    """What the template of a run's page shows, without the table of samples."""
     described = describe(run, *others, reference=reference)
-    return {"title": described.title, "described": described}
+    table = sample_table(run) if samples else None
+    return render_template("report/page.html", title=described.title, described=described, samples=table)
 
 
 def render_tokenizers(tokenized: Tokenized) -> str:
     """The page of `sealegs tokenizers`."""
-    return render_template("report/tokenizers.html", **tokenizer_values(tokenized))
-
-
-def tokenizer_values(tokenized: Tokenized) -> dict[str, Any]:
-    """What the template of the page of tokenizers shows: the overview, and texts as their tokens."""
     overview = describe(tokenized)
-    return {
-        "title": overview.title,
-        "overview": overview,
-        "names": dict(zip(tokenized.names, tokenized.summaries, strict=True)),
-        "illustrations": tokenized.illustrations,
-        "spaces_shown": spaces_shown,
-    }
+    return render_template(
+        "report/tokenizers.html", title=overview.title, overview=overview, tokenized=tokenized
+    )

@@ -30,17 +30,10 @@ OF_MODELS = {
 def notes_of(run: Run | str | Path) -> list[Note]:
     """What to say beside the figures of a run, warnings among it: `notes_of("runs/yesterday")[0].text`."""
     run = load_run(run)
-    by_models = run.spec.provenance.get("notes") or {}
-    texts = [
-        text if role == "model" else f"{role}: {text}"
-        for role, texts in (by_models.items() if isinstance(by_models, dict) else ())
-        for text in texts
-    ]
-    texts += [
-        text if role == "model" else f"{role}: {text}"
-        for role, model in run.spec.models.items()
-        if (text := OF_MODELS.get(model["spec"]))
-    ]
+    noted: dict[str, list[str]] = run.spec.provenance.get("notes", {})
+    by_models = [(role, text) for role, texts in noted.items() for text in texts]
+    by_models += [(role, OF_MODELS.get(model["spec"], "")) for role, model in run.spec.models.items()]
+    texts = [text if role == "model" else f"{role}: {text}" for role, text in by_models if text]
     by_benchmark = benchmark_class(run.spec.benchmark).notes(run.spec, run.summary)
     return [*by_benchmark, *deciding_notes(run), *ending_notes(run), *failure_notes(run), *map(Note, texts)]
 

@@ -90,15 +90,13 @@ def _draw(
 ) -> tuple[str, drawing.Chart | None, str]:
     """The title, chart and note of one picture. What is of one run alone is of the first, and says so."""
     summaries = {name: run.summary for name, run in runs.items()}
-    first = next(iter(runs.values()))
     metric = declaration(layout.metrics, picture.metric) if isinstance(picture, Curve) else None
     if isinstance(picture, Curve) and metric and not picture.y_title:
         picture = replace(picture, y_title=metric.title)
     match picture:
         case Bars():
-            guess = metric.chance if metric else None
             least = 1 + len(summaries)  # one bar for each run is the figure itself
-            return picture.title, drawing.bars(summaries, picture, guess, text.chance(metric), least), ""
+            return picture.title, drawing.bars(summaries, picture, metric, least), ""
         case Curve():
             if drawing.curve(summaries, picture) is not None:
                 for each in references:
@@ -107,6 +105,7 @@ def _draw(
                         summaries[name] = each.figures
             return picture.title, drawing.curve(summaries, picture), ""
         case Points():
+            first = next(iter(runs.values()))
             return f"{picture.title}{of_run}", *drawing.points(first.samples(), picture, layout.metrics)
 
 

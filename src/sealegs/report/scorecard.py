@@ -24,7 +24,7 @@ from sealegs.harness.folder.spec import served_at
 from sealegs.harness.registry import benchmark_class, benchmark_names
 from sealegs.page.format import counts, nouns, statuses
 from sealegs.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
-from sealegs.page.html import render as render_template
+from sealegs.page.html import overview_page
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import declaration, scope_name
 from sealegs.page.scale import ReferenceMark, Scale, drawable, legend, sources
@@ -270,8 +270,7 @@ def _table(entries: Sequence[CardEntry]) -> Grid:
 
 def render(card: Scorecard, out: Path) -> str:
     """The page, to be written to `out`."""
-    overview = scorecard_overview(card, out)
-    return render_template("report/overview.html", title=card.title, overview=overview)
+    return overview_page(scorecard_overview(card, out))
 
 
 def link(run: Path, out: Path) -> str:

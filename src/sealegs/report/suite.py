@@ -19,7 +19,7 @@ from sealegs.files.cache import write_whole
 from sealegs.harness.registry import benchmark_class
 from sealegs.page.format import interval, nouns, value
 from sealegs.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
-from sealegs.page.html import render
+from sealegs.page.html import overview_page
 from sealegs.page.metrics import declaration
 from sealegs.report.scorecard import link
 
@@ -125,7 +125,7 @@ def write_leaderboards(result: SuiteResult) -> list[Path]:
     # What was spent is not the same where the suite was interrupted.
     overview = suite_overview(replace(result, usd=None))
     contents = {
-        PAGE: render("report/overview.html", title=overview.title, overview=overview),
+        PAGE: overview_page(overview),
         MARKDOWN: overview.to_markdown(),
     }
     for name, content in contents.items():

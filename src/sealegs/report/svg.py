@@ -34,10 +34,10 @@ def draw(chart: Chart, width: int, colours: Colours = "plain") -> str:
     """A chart as one SVG element."""
     canvas = Canvas(width, colours)
     match chart:
-        case CurveChart():
-            _draw_curve(canvas, chart)
         case BarChart():
             _draw_bars(canvas, chart)
+        case CurveChart():
+            _draw_curve(canvas, chart)
         case PointChart():
             _draw_points(canvas, chart)
     return canvas.svg()
@@ -271,13 +271,13 @@ def row_name(position: Position) -> str:
 
 
 def _draw_bars(canvas: Canvas, chart: BarChart) -> None:
-    keys = _series_keys(chart.series, "bar", chart.title)
+    keys = _series_keys(chart.series, "bar", chart.y_title)
     keys += _uncertain_keys(chart.series, LegendKey("whisker", "95% interval"))
     if chart.chance is not None:
         keys.append(LegendKey("dashed", chart.chance_words))
     _draw_legend(canvas, keys)
-    if chart.rows_title:
-        canvas.text(8, canvas.y + 9, shorten(chart.rows_title, canvas.width - 16.0))
+    if chart.x_title:
+        canvas.text(8, canvas.y + 9, shorten(chart.x_title, canvas.width - 16.0))
         canvas.y += LINE_HEIGHT
     rows = _rows(chart, canvas.width, MOST_HEIGHT - canvas.y - 52)
     top, bottom = canvas.y, canvas.y + len(rows.names) * rows.height
@@ -302,7 +302,7 @@ def _draw_bars(canvas: Canvas, chart: BarChart) -> None:
     if chart.chance is not None:
         x = values.at(chart.chance)
         canvas.line(x, top, x, bottom, "--ink", stroke_dasharray=DASHES, stroke_width=1.5)
-    _title_below(canvas, bottom - 2, chart.title)
+    _title_below(canvas, bottom - 2, chart.y_title)
 
 
 def _draw_bar(canvas: Canvas, values: Axis, position: Position, top: float, size: float, colour: str) -> None:

@@ -41,15 +41,15 @@ def _form(settings: AppSettings, asked: str, form: MultiMapping[Any] | None = No
     builders = builders_by_name()
     name = asked if asked in builders else next(iter(builders))
     given = fields.options_of(builders[name].Options, settings, form) if form is not None else {}
-    shown, rest = fields.folded(fields.fields(builders[name].Options, settings, given), SHOWN)
+    options = fields.fields(builders[name].Options, settings, given)
     processes = [each for each in started(settings.runs) if each.kind == "build"][:MOST_LISTED]
     return render_page(
         settings, "build.html", "/build",
         title="Build",
         benchmark=name,
         titles={each: benchmark_title(each) for each in builders},
-        shown=shown,
-        rest=rest,
+        shown=options[:SHOWN],
+        rest=options[SHOWN:],
         problem=problem,
         builds=[(watched(Path(each.path), each), each.task.benchmark, _files(each)) for each in processes],
     )  # fmt: skip

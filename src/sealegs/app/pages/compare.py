@@ -17,7 +17,7 @@ from sealegs.harness.folder.spec import read_spec
 from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
 from sealegs.page.format import number, signed
 from sealegs.page.view_html import view_html
-from sealegs.report.html_page import page_values
+from sealegs.report.describe import describe
 from sealegs.report.samples.flips import compare_sample, flips
 from sealegs.types import RunSpec
 
@@ -58,8 +58,10 @@ def _others(settings: AppSettings, name: str) -> str:
     others.sort(key=lambda other: _asked(read_spec(Path(other.path))) != asked)
     comparable, refused = [], []
     for other in others[:MOST_OTHERS]:
-        if reason := _reason(run, load_run(other.path)):
-            refused.append((other, reason))
+        try:
+            compare(run, load_run(other.path))
+        except SealegsError as error:
+            refused.append((other, str(error)))
         else:
             comparable.append(other)
     return render_page(
@@ -75,26 +77,17 @@ def _asked(spec: RunSpec) -> tuple[Any, ...]:
     return spec.data, spec.limit, spec.options
 
 
-def _reason(run: Run, other: Run) -> str:
-    """Why two runs cannot be compared; empty where they can."""
-    try:
-        compare(run, other)
-    except SealegsError as error:
-        return str(error)
-    return ""
-
-
 # The comparison
 
 
 @lru_cache(maxsize=32)
 def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[Stamp, ...]) -> str:
     runs = [open_run(settings.runs, name) for name in names]
-    values = page_values(*runs)
-    _ = values["described"].comparison  # refused with its reason where they cannot be paired
+    described = describe(*runs)
+    _ = described.comparison  # refused with its reason where they cannot be paired
     return render_page(
         settings, "comparison.html", "/compare",
-        names=names, changes=_changes(*runs[:2]), samples=None, **values,
+        title=described.title, described=described, samples=None, names=names, changes=_changes(*runs[:2]),
     )  # fmt: skip
 
 

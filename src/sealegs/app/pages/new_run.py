@@ -83,7 +83,7 @@ def _form(
     names = benchmark_names()
     name = filled.benchmark if filled.benchmark in names else names[0]
     benchmark = benchmark_class(name)
-    shown, rest = fields.folded(fields.fields(benchmark.Options, settings, filled.options), SHOWN)
+    options = fields.fields(benchmark.Options, settings, filled.options)
     size = filled.values.get("size", "5")
     sizes = SIZES if size in SIZES else {size: f"{size} {{}}", **SIZES}
     return render_page(
@@ -107,8 +107,8 @@ def _form(
         variables=[NO_KEY, *sorted({preset.key for preset in presets().values() if preset.key})],
         server_example=SERVER_EXAMPLE,
         amounts=AMOUNTS,
-        shown=shown,
-        rest=rest,
+        shown=options[:SHOWN],
+        rest=options[SHOWN:],
         problem=fields.with_titles(problem),
         note=filled.note,
         like=like,

@@ -26,7 +26,7 @@ from sealegs.harness.folder.spec import read_spec
 from sealegs.harness.registry import benchmark_title
 from sealegs.harness.stored.listing import open_run, path_of
 from sealegs.page.format import interval, nouns, value
-from sealegs.report.html_page import page_values
+from sealegs.report.describe import describe
 from sealegs.report.samples.table import SampleTable, row_texts, sample_data
 
 SECONDS = 1.0
@@ -60,7 +60,10 @@ def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> st
     """The report with what only the app can do: details of all samples, marks, further runs."""
     run = load_run(path)
     samples = SampleTable(source=f"/samples?run={quote(name)}")
-    return render_page(settings, "run.html", "/", run=name, samples=samples, **page_values(run))
+    described = describe(run)
+    return render_page(
+        settings, "run.html", "/", title=described.title, described=described, run=name, samples=samples
+    )
 
 
 def samples(settings: AppSettings, query: MultiMapping[str]) -> web.Response:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
-from msgspec import Struct
 from multidict import MultiMapping
 
 from sealegs.api.launch import Started, started
@@ -19,28 +18,29 @@ from sealegs.harness.stored.listing import ListedRun, list_runs
 from sealegs.page.format import counts, interval, value
 
 
-class RunRow(Struct, frozen=True, kw_only=True):
+class Finding(NamedTuple):
+    """What a finished run found, in words."""
+
+    verdict: str
+    headline: str
+    interval: str
+    based_on: str
+
+
+class RunRow(NamedTuple):
     """A run in the list."""
 
-    name: str
+    run: ListedRun
     state: str
-    benchmark: str
-    title: str
-    model: str
-    created: str
-    verdict: str = ""
-    headline: str = ""
-    interval: str = ""
-    based_on: str = ""
-    problem: str = ""
+    finding: Finding | None = None
     process: WatchedProcess | None = None
 
 
 def page(settings: AppSettings, query: MultiMapping[str]) -> str:
     rows = _rows(settings)
     wanted = query.get("benchmark", "")
-    shown = [row for row in rows if wanted in ("", row.benchmark)]
-    benchmarks = {row.benchmark: row.title for row in rows if row.benchmark}
+    shown = [row for row in rows if wanted in ("", row.run.benchmark)]
+    benchmarks = {each: benchmark_title(each) for row in rows if (each := row.run.benchmark)}
     return render_page(
         settings, "runs.html", "/",
         title="Runs", rows=shown, benchmarks=benchmarks, wanted=wanted, folder=settings.shown_runs,
@@ -59,42 +59,24 @@ def _rows(settings: AppSettings) -> list[RunRow]:
 
 
 def _row(run: ListedRun, process: Started | None) -> RunRow:
-    row: dict[str, Any] = {
-        "name": run.name,
-        "state": run.state,
-        "benchmark": run.benchmark,
-        "title": benchmark_title(run.benchmark),
-        "model": run.model,
-        "created": run.created[:16].replace("T", " "),
-        "problem": run.problem,
-    }
     if run.state == "finished":
-        stamp = (Path(run.path) / "summary.json").stat().st_mtime_ns
-        return RunRow(**(row | _found(run.path, stamp)))
-    if run.state in ("running", "unfinished"):
-        return RunRow(**row, process=watched(Path(run.path), process))
-    return RunRow(**row)
+        return RunRow(run, run.state, _found(run.path, (Path(run.path) / "summary.json").stat().st_mtime_ns))
+    active = run.state in ("running", "unfinished")
+    return RunRow(run, run.state, process=watched(Path(run.path), process) if active else None)
 
 
 @lru_cache(maxsize=4096)
-def _found(path: str, stamp: int) -> dict[str, str]:
-    """What a finished run found, in words; kept for as long as its summary is the same."""
+def _found(path: str, stamp: int) -> Finding:
+    """Kept for as long as its summary is the same."""
     run = load_run(path)
-    return {
-        "verdict": run.verdict,
-        "headline": value(run.leading),
-        "interval": interval(run.leading, short=True),
-        "based_on": counts(run.leading, run.layout),
-    }
+    limits = interval(run.leading, short=True)
+    return Finding(run.verdict, value(run.leading), limits, counts(run.leading, run.layout))
 
 
 def _starting(process: Started) -> RunRow:
-    return RunRow(
-        name=process.name,
-        state="starting" if process.active else process.state,
-        benchmark=process.task.benchmark,
-        title=benchmark_title(process.task.benchmark),
-        model=process.task.subject,
-        created=process.created[:16].replace("T", " "),
-        process=watched(Path(process.path), process),
-    )
+    run = ListedRun(
+        path=process.path, name=process.name, state="unfinished", benchmark=process.task.benchmark,
+        model=process.task.subject, created=process.created,
+    )  # fmt: skip
+    state = "starting" if process.active else process.state
+    return RunRow(run, state, process=watched(Path(process.path), process))

@@ -14,7 +14,7 @@ from sealegs.app.review import calls_of
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError, UsageError
 from sealegs.harness.registry import TOKENIZERS
-from sealegs.report.html_page import tokenizer_values
+from sealegs.report.describe import describe
 from sealegs.types import ModelRef
 
 
@@ -50,5 +50,7 @@ def _compared(settings: AppSettings, text: str) -> str:
             )
     module = importlib.import_module(TOKENIZERS)
     comparison = module.compare(module.read("starter", None), specs)
-    values = tokenizer_values(comparison) | _form(settings, text)
-    return render_page(settings, "tokenizers_compared.html", "/tokenizers", **values)
+    return render_page(
+        settings, "tokenizers_compared.html", "/tokenizers",
+        overview=describe(comparison), tokenized=comparison, **_form(settings, text),
+    )  # fmt: skip

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Literal, NamedTuple, TypeAlias
@@ -82,29 +83,22 @@ class _Texts(Struct, gc=False):
 _TEXTS = msgspec.json.Decoder(_Texts)
 
 
+@dataclass(eq=False)
 class Samples:
     """The samples of a run in the order of the file."""
 
-    def __init__(
-        self,
-        path: Path,
-        state: FileState,
-        index: Index,
-        kind: Any,
-        benchmark: type[Benchmark] | None,
-        layout: Layout | None,
-        decided_by: str,
-    ) -> None:
-        self.path = path
-        self._state = state
-        self.index = index
-        """The cells of all columns."""
-        self._kind = kind
-        self._benchmark = benchmark
-        self._layout = layout
-        self.decided_by = decided_by
-        """The subject whose answers are right or wrong here: that of the run's verdict; empty where there is
-        only one."""
+    path: Path
+    _state: FileState
+    index: Index
+    """The cells of all columns."""
+    _kind: Any
+    _benchmark: type[Benchmark] | None
+    _layout: Layout | None
+    decided_by: str
+    """The subject whose answers are right or wrong here: that of the run's verdict; empty where there is only
+    one."""
+
+    def __post_init__(self) -> None:
         self._found = lru_cache(MOST_SEARCHES)(self._search)
 
     def __len__(self) -> int:
@@ -122,15 +116,11 @@ class Samples:
     def values(self) -> list[str]:
         """The names of the values that samples have: first the headline, or that of each subject."""
         headline = self._layout.headline if self._layout else ""
-        return sorted(self.index.values, key=lambda name: _metric_of(name) != headline)
+        return sorted(self.index.values, key=lambda name: name.partition("@")[0] != headline)
 
     def cells(self, name: str) -> NDArray[np.float64]:
         """One of the values: NaN where a row has none."""
         return self.index.values[name]
-
-    def valued(self, name: str) -> NDArray[np.bool_]:
-        """Which rows have one of the values."""
-        return ~np.isnan(self.cells(name))
 
     def select(
         self,
@@ -322,11 +312,6 @@ def read_samples(
 def _opening(text: str) -> str:
     """The start of a text, in one line."""
     return shortened(" ".join(text[: 2 * OPENING].split()), OPENING)
-
-
-def _metric_of(value: str) -> str:
-    """`accuracy` of `accuracy@bm25`."""
-    return value.partition("@")[0]
 
 
 def _known(name: str, columns: Collection[str], kind: str) -> str:

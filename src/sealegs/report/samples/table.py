@@ -153,7 +153,7 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     ids = [_short(each) for each in samples.index.ids[:shown]]
     columns: list[dict[str, Any]] = [{"title": "sample", "kind": "id", "values": ids}]
     columns += [_tag(tag, cells[:shown]) for tag, cells in samples.index.tags.items()]
-    known = [name for name in samples.values if samples.valued(name)[:shown].any()]
+    known = [name for name in samples.values if not np.isnan(samples.cells(name)[:shown]).all()]
     titles = _titles(run, known)
     columns += [
         {"title": titles[name], "kind": "value", **_numbers(samples.cells(name)[:shown], _unit(run, name))}
