@@ -10,7 +10,7 @@ from sealegs.harness.control import RunProgress
 from sealegs.page.format import duration, rate
 from sealegs.report.suite import State, SuiteRun
 from sealegs.report.terminal.progress import Watcher
-from sealegs.report.terminal.runs import PlainRuns, RunBars
+from sealegs.report.terminal.runs import RunsWatcher
 from sealegs.types import Response
 
 
@@ -24,7 +24,7 @@ def test_each_run_in_progress_is_one_line_of_a_terminal(
 ) -> None:
     for name, value in {"FORCE_COLOR": "1", "COLUMNS": str(width), "TERM": "xterm"}.items():
         monkeypatch.setenv(name, value)
-    watcher = RunBars()
+    watcher = RunsWatcher()
     progress = RunProgress(phase="asking", done=1220, total=4000, seconds_left=431)
     asking = run("rgb-one", "running"), progress
     waiting = [(run(f"miron-{number}", "waiting"), None) for number in range(40)]
@@ -41,7 +41,7 @@ def test_each_run_in_progress_is_one_line_of_a_terminal(
 def test_without_a_terminal_a_line_is_printed_when_a_run_begins_and_ends(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    watcher = PlainRuns()
+    watcher = RunsWatcher()
     states: list[State] = ["waiting", "running", "running", "failed", "failed"]
     for state in states:
         watcher.update([(run("rgb-one", state, "why" if state == "failed" else ""), None)])

@@ -18,18 +18,17 @@ import os
 import secrets
 import socket
 import struct
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 from weakref import WeakKeyDictionary
 
 from aiohttp import web
 from multidict import MultiMapping
 
+from sealegs.app.rendering import Handler
 from sealegs.errors import UsageError
-
-Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 COOKIE = "sealegs-{}"
 """The cookie, by the port: a browser sends the cookies of one port to the others too."""

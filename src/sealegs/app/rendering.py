@@ -19,7 +19,7 @@ from sealegs.page.html import render
 
 log = logging.getLogger(__name__)
 
-Stamp: TypeAlias = tuple[tuple[int, int] | None, ...]
+Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -84,19 +84,10 @@ def stamp(folder: Path) -> Stamp:
     """Changes with the files of a run: what is shown of it is kept for as long as they are the same."""
     from sealegs.harness.folder.layout import MARKS  # late: with it comes what reads a run
 
-    return tuple(
-        (status.st_mtime_ns, status.st_size) if status else None
-        for status in (
-            _status(folder / name) for name in ("spec.json", "summary.json", "records.jsonl", MARKS)
-        )
-    )
-
-
-def _status(path: Path) -> os.stat_result | None:
-    try:
-        return path.lstat()
-    except OSError:
-        return None
+    shown = ("spec.json", "summary.json", "records.jsonl", MARKS)
+    with os.scandir(folder) as files:
+        states = [(file.name, file.stat(follow_symlinks=False)) for file in files if file.name in shown]
+    return tuple(sorted((name, state.st_mtime_ns, state.st_size) for name, state in states))
 
 
 def html(text: str, status: int = 200) -> web.Response:

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 class Headline(Struct, frozen=True, kw_only=True):
     """The figure that leads, in words and on a line from worst to best."""
 
-    title: str
     name: str
     """What it is of: the model, or one of the methods."""
     figure: Figure
@@ -97,7 +96,6 @@ class RunDescription:
     def _headline(self, name: str, figure: Figure, marks: tuple[ReferenceMark, ...] = ()) -> Headline:
         line = Scale(figure, marks, lower_is_better=self.layout.metrics[0].better == "lower")
         return Headline(
-            title=self.layout.headline_title,
             name=name,
             figure=figure,
             scale=line if drawable(figure) else None,

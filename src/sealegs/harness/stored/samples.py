@@ -208,16 +208,7 @@ class Samples:
     def plain(self, row: int) -> list[tuple[str, str]]:
         """The texts of a sample and its answers under their names, which is fast: nothing is marked."""
         with unchanged(self.path, self._state) as file:
-            line = self._decode(row, self._line(file, row))
-        inputs = line.sample.inputs
-        fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
-        parts = [
-            (str(name).replace("_", " "), "\n\n".join(strings_in(part))) for name, part in fields.items()
-        ]
-        for number, answer in enumerate(line.answers, 1):
-            parts.append((f"Reasoning before answer {number}", answer.reasoning))
-            parts.append((f"Answer {number}", answer.text))
-        return [(name, text) for name, text in parts if text]
+            return self._texts(row, self._line(file, row))
 
     def _row_text(self, line: _Texts) -> SampleOpening:
         row = row_text(line.sample.inputs, line.sample.tags)
@@ -283,14 +274,22 @@ class Samples:
         """The rows that contain a text, ignoring case."""
         wanted = text.casefold()
         with unchanged(self.path, self._state) as file:
-            texts = ((row, self._texts(row, self._line(file, row))) for row in range(len(self)))
-            return frozenset(row for row, text in texts if wanted in text.casefold())
+            lines = ((row, self._texts(row, self._line(file, row))) for row in range(len(self)))
+            return frozenset(
+                row for row, texts in lines if any(wanted in text.casefold() for _, text in texts)
+            )
 
-    def _texts(self, row: int, line: bytes) -> str:
-        """All that is searched of a line, one text below the other."""
-        texts = self._decode(row, line)
-        answers = [part for answer in texts.answers for part in (answer.text, answer.reasoning)]
-        return "\n\0\n".join([*strings_in(texts.sample.inputs), *answers])
+    def _texts(self, row: int, content: bytes) -> list[tuple[str, str]]:
+        line = self._decode(row, content)
+        inputs = line.sample.inputs
+        fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+        parts = [
+            (str(name).replace("_", " "), "\n\n".join(strings_in(part))) for name, part in fields.items()
+        ]
+        for number, answer in enumerate(line.answers, 1):
+            parts.append((f"Reasoning before answer {number}", answer.reasoning))
+            parts.append((f"Answer {number}", answer.text))
+        return [(name, text) for name, text in parts if text]
 
     def _decode(self, row: int, line: bytes, lines: msgspec.json.Decoder[Any] = _TEXTS) -> Any:
         """What is wanted of a line: by default its texts."""

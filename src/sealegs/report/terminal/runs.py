@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from typing import Any, TypeAlias
@@ -18,26 +17,9 @@ Runs: TypeAlias = Sequence[tuple[SuiteRun, RunProgress | None]]
 """All runs, each with how far it is where that is known."""
 
 
-class RunsWatcher:
-    """Is told how far all runs are, several times a second, and shows nothing."""
-
-    def update(self, runs: Runs) -> None: ...
-
-    def note(self, text: str) -> None: ...
-
-    def finish(self) -> None: ...
-
-
 def runs_watcher(progress: RunsWatcher | bool | None) -> RunsWatcher:
-    """What `progress=` means: a watcher, True for the usual one, False or None for none.
-
-    The usual one has bars where stderr is a terminal, and lines elsewhere.
-    """
-    if isinstance(progress, RunsWatcher):
-        return progress
-    if not progress:
-        return RunsWatcher()
-    return RunBars() if sys.stderr is not None and sys.stderr.isatty() else PlainRuns()
+    """What `progress=` means: a watcher, True for the usual one, False or None for none."""
+    return progress if isinstance(progress, RunsWatcher) else RunsWatcher(quiet=not progress)
 
 
 def _details(run: SuiteRun, progress: RunProgress | None) -> str:
@@ -50,12 +32,21 @@ def _details(run: SuiteRun, progress: RunProgress | None) -> str:
     return ", ".join(parts)
 
 
-class PlainRuns(RunsWatcher):
-    """Lines on stderr: when a run begins or ends, and now and then in between."""
+class RunsWatcher:
+    """Is told how far all runs are, several times a second, and says so on stderr: a line when a run begins
+    or ends, and on a terminal a bar for each in progress, elsewhere a line now and then."""
 
-    seconds = PLAIN_SECONDS
+    def __init__(self, *, quiet: bool = False) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
 
-    def __init__(self) -> None:
+        self._console = Console(stderr=True, quiet=quiet, force_jupyter=False, emoji=False)
+        words = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[details]"))
+        columns = next(words), BarColumn(), next(words)
+        terminal = self._console.is_terminal
+        self._bars = Progress(*columns, console=self._console, transient=True, disable=quiet or not terminal)
+        self._seconds = float("inf") if terminal else PLAIN_SECONDS
+        self._tasks: dict[str, Any] = {}
         self._states: dict[str, str] = {}
         self._next: dict[str, float] = {}
 
@@ -66,46 +57,24 @@ class PlainRuns(RunsWatcher):
             details = _details(run, progress)
             if changed or (details and run.state == "running" and now >= self._next[run.name]):
                 self.note(f"{run.name}: {run.state}{f' ({details})' if details else ''}")
-                self._next[run.name] = now + self.seconds
+                self._next[run.name] = now + self._seconds
             self._states[run.name] = run.state
-
-    def note(self, text: str) -> None:
-        print(escape_controls(text), file=sys.stderr, flush=True)
-
-
-class RunBars(PlainRuns):
-    """A line when a run begins or ends, and below them a bar for each that is running."""
-
-    seconds = float("inf")
-
-    def __init__(self) -> None:
-        super().__init__()
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self._console = Console(stderr=True)
-        words = (TextColumn(f"{{task.{name}}}", markup=False) for name in ("description", "fields[details]"))
-        self._bars = Progress(next(words), BarColumn(), next(words), console=self._console, transient=True)
-        self._tasks: dict[str, Any] = {}
-
-    def update(self, runs: Runs) -> None:
-        super().update(runs)
+            self._draw(run, progress, escape_controls(details))
         self._bars.start()  # which does nothing from the second time on
-        for run, progress in runs:
-            if run.state == "running":
-                if run.name not in self._tasks:
-                    self._tasks[run.name] = self._bars.add_task(
-                        escape_controls(run.name), details="", total=None
-                    )
-                if progress is not None:
-                    details, total = escape_controls(_details(run, progress)), progress.total or None
-                    task = self._tasks[run.name]
-                    self._bars.update(task, completed=progress.done, total=total, details=details)
-            elif run.name in self._tasks:
+
+    def _draw(self, run: SuiteRun, progress: RunProgress | None, details: str) -> None:
+        if run.state != "running":
+            if run.name in self._tasks:
                 self._bars.remove_task(self._tasks.pop(run.name))
+            return
+        if run.name not in self._tasks:
+            self._tasks[run.name] = self._bars.add_task(escape_controls(run.name), details="", total=None)
+        if progress is not None:
+            total = progress.total or None
+            self._bars.update(self._tasks[run.name], completed=progress.done, total=total, details=details)
 
     def note(self, text: str) -> None:
-        self._console.print(escape_controls(text), style="dim", markup=False, highlight=False)
+        self._console.print(escape_controls(text), style="dim", markup=False, highlight=False, soft_wrap=True)
 
     def finish(self) -> None:
         self._bars.stop()
