@@ -62,42 +62,38 @@ def repeat_figures(prompts: Sequence[Repeated], *tags: tuple[str, ...]) -> Summa
     """pass^k for each k up to the number of answers, and the shares of prompts that are right every time,
     sometimes and never, within each combination of some tags. Nothing where no prompt was asked twice.
 
-    A prompt with fewer than k answers is left out of pass^k, and one that lacks any answer out of the shares.
+    A prompt that lacks any answer is left out, so that all of these figures are of the same prompts; where
+    some were asked more often than others, k ends at the fewest times.
     """
-    most = max((prompt.asked for prompt in prompts), default=0)
-    if most < 2:
+    fewest = min((prompt.asked for prompt in prompts if prompt.asked > 1), default=0)
+    if not fewest:
         return {}
     summary: Summary = {}
     for names in tags:
         for values, rows in rows_by([prompt.score for prompt in prompts], names).items():
             scope = {name: str(value) for name, value in zip(names, values, strict=True)}
             members = [prompts[row] for row in rows]
-            for k in range(1, most + 1):
-                chances = [
-                    pass_hat_k(prompt.right, prompt.answers, k) if prompt.answers >= k else None
-                    for prompt in members
-                ]
-                summary[scope_name("pass_hat_k", {"k": k, **scope})] = _mean(members, chances)
+            whole = [prompt for prompt in members if prompt.answers >= max(2, prompt.asked)]
+            for k in range(1, fewest + 1):
+                chances = [pass_hat_k(prompt.right, prompt.answers, k) for prompt in whole]
+                summary[scope_name("pass_hat_k", {"k": k, **scope})] = _mean(members, whole, chances)
             for name in SHARES:
-                summary[scope_name(name, scope)] = _mean(members, [_is(name, prompt) for prompt in members])
+                are = [float(_kind(prompt) == name) for prompt in whole]
+                summary[scope_name(name, scope)] = _mean(members, whole, are)
     return summary
 
 
-def _is(name: str, prompt: Repeated) -> float | None:
-    if prompt.answers < max(2, prompt.asked):
-        return None
-    kind = SHARES[0] if prompt.right == prompt.answers else SHARES[1] if prompt.right else SHARES[2]
-    return float(kind == name)
+def _kind(prompt: Repeated) -> str:
+    return SHARES[0] if prompt.right == prompt.answers else SHARES[1] if prompt.right else SHARES[2]
 
 
-def _mean(prompts: Sequence[Repeated], values: Sequence[float | None]) -> Figure:
-    """The mean over prompts, with the coverage and the statuses of all requests for them."""
-    known = [(prompt, value) for prompt, value in zip(prompts, values, strict=True) if value is not None]
-    groups, links = numbered(group_of(prompt.score) for prompt, _ in known)
-    interval = interval_of(np.array([value for _, value in known], dtype=float), groups, "share", links=links)
+def _mean(prompts: Sequence[Repeated], known: Sequence[Repeated], values: Sequence[float]) -> Figure:
+    """The mean over the known prompts, with the coverage and the statuses of all requests for all of them."""
+    groups, links = numbered(group_of(prompt.score) for prompt in known)
+    interval = interval_of(np.array(values, dtype=float), groups, "share", links=links)
     statuses: Counter[str] = Counter()
     for prompt in prompts:
         statuses.update(prompt.score.statuses)
-    covered = sum(prompt.answers for prompt, _ in known)
+    covered = sum(prompt.answers for prompt in known)
     coverage = covered / max(1, statuses.total())
     return Figure(coverage=coverage, statuses=dict(statuses), unit="share", **interval._asdict())

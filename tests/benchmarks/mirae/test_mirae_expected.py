@@ -147,11 +147,31 @@ def test_pass_hat_k_is_averaged_over_questions() -> None:
 def test_a_failed_request_is_no_answer_and_a_refusal_is_not_right() -> None:
     (score,), summary = summary_of([prompt("a", ["Paris.", "Paris.", None, "Paris."])])
     assert (score.values["right_rate"], score.values["right_every_time"]) == (1, None)
-    assert (summary["pass_hat_k/k=3"].value, summary["pass_hat_k/k=4"].value) == (1, None)
+    assert [summary[f"pass_hat_k/k={k}"].value for k in range(1, 5)] == [None] * 4
     (score,), _ = summary_of([prompt("a", ["Paris.", "I cannot help with that."])])
     assert score.values["right_sometimes"] == 1
     (score,), _ = summary_of([prompt("a", ["Paris.", None])])
     assert score.values["right_rate"] is None
+
+
+def test_a_prompt_that_failed_lowers_the_coverage_and_leaves_every_k_to_the_others() -> None:
+    whole = [
+        prompt(name, ["Paris."] * count + ["Rome."] * (4 - count))
+        for name, count in zip("abc", (4, 2, 0), strict=True)
+    ]
+    failed = [prompt("d", [None, "Paris.", None, None]), prompt("e", ["Paris.", "Paris.", None, "Paris."])]
+    _, of_whole = summary_of(whole)
+    _, summary = summary_of([*whole, *failed])
+    names = [f"pass_hat_k/k={k}" for k in range(1, 5)]
+    for name in (*names, "right_every_time", "right_sometimes", "right_never"):
+        assert summary[name].value == of_whole[name].value
+        assert (summary[name].n, summary[name].coverage) == (3, 12 / 20)
+    rates = [summary[name].value or 0 for name in names]
+    assert rates == sorted(rates, reverse=True)
+    sentence, *_ = present(Mirae.layout.remarks)(summary)
+    assert sentence.startswith(
+        "Of 3 prompts whose answer is known and of which no reply is missing, 33% were"
+    )
 
 
 def test_a_coin_between_yes_and_no_is_told_from_a_steady_answer() -> None:

@@ -330,7 +330,7 @@ def summarise(scores: Sequence[Score]) -> Summary:
     units = {name: unit_of(LAYOUT.metrics, name) for name in metrics}
     summary = analysis.summarise(scores, breakdown, units=units)
     summary.update(_trends(scores))
-    known = [_repeated(score) for score in scores if score.values.get("right_rate") is not None]
+    known = [_repeated(score) for score in scores if "right_rate" in score.values]
     summary.update(repeat_figures(known, *BY_LEVEL, *BY_LANG))
     summary.update(wording_shares(scores, *BY_LEVEL, *BY_LANG))
     # The probe is one measurement of the embedder, not one of every prompt: no interval over questions.

@@ -132,7 +132,7 @@ EXPECTED = (
         "higher",
         meaning="C(c, k)/C(n, k) with c right ones of n answers to a prompt, the mean over prompts: the "
         "chance that k answers drawn from them are all right (Yao et al., τ-bench, 2024).",
-        caution="It needs k answers to each prompt.",
+        caution="A prompt that lacks any answer is left out, for each k.",
     ),
 )
 """What questions with a known answer add."""

@@ -229,7 +229,8 @@ def _known_answers(summary: Summary) -> list[str]:
     if len(figures) < len(names) or any(figure.value is None for figure in figures):
         return []
     every, sometimes, never = (number(figure.value or 0.0, "share") for figure in figures)
-    prompts = f"{nouns(figures[0].n, 'prompts')} whose answer is known"
+    lacking = "" if figures[0].coverage == 1 else " and of which no reply is missing"
+    prompts = f"{nouns(figures[0].n, 'prompts')} whose answer is known{lacking}"
     return [f"Of {prompts}, {every} were given it every time, {sometimes} sometimes and {never} never."]
 
 

@@ -125,7 +125,7 @@ _REPEATS = (
         "higher",
         "With --repeats: C(c, k) / C(n, k) for c answers of n that are right by the lenient check, averaged "
         "over prompts; k is its tag.",
-        "Prompts with fewer than k answers are left out.",
+        "A prompt that lacks any answer is left out, for each k.",
     ),
     *(
         Metric(
