@@ -40,8 +40,12 @@ def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
         ),
         (
             figure(0.5, 0.2, 0.8, coverage=0.5, statuses={"ok": 4, "error": 4}),
-            "Right in 4 of 8 prompts; 4 of 8 requests brought no usable answer and there are only 8 prompts "
-            "(95% interval 20% to 80%), so treat this as a test run.",
+            "Right in 4 of 8 prompts; coverage is only 50% and there are only 8 prompts (95% interval 20% to "
+            "80%), so treat this as a test run.",
+        ),
+        (  # one request failed, and with it all pairs of its answer
+            figure(0.5, 0.4, 0.6, coverage=0.5, statuses={"ok": 239, "error": 1}),
+            "Right in 4 of 8 prompts; coverage is only 50%, so treat this as a test run.",
         ),
         (
             figure(0.63, 0.6, 0.66, n=1200, clusters=1200),

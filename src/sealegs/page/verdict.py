@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from sealegs.page.format import FLOOR, TOO_WIDE, counts, interval, nouns, number, uncapitalised
+from sealegs.page.format import FLOOR, TOO_WIDE, counts, interval, nouns, number, share, uncapitalised
 from sealegs.page.layout import Layout, Note
 from sealegs.types import Figure, Summary, Unit
 
@@ -138,12 +138,12 @@ def _request_doubts(figure: Figure) -> list[str]:
     total, cut = sum(figure.statuses.values()), figure.statuses.get("truncated", 0)
     doubts = []
     if figure.coverage < FLOOR:
-        missing = round((1 - figure.coverage) * total)
-        doubts.append(f"{missing:,} of {nouns(total, 'requests')} brought no usable answer")
+        # Not how many requests failed: one that did may cost others their value, as in a pair, or a judge's.
+        doubts.append(f"coverage is only {share(figure.coverage)}")
     if cut > CUT_OFF * total:
         of_all = f"the {total:,} answers to all prompts" if total > figure.n else f"{total:,} answers"
-        share = f"all {cut:,} answers" if cut == total else f"{cut:,} of {of_all}"
-        doubts.append("the answer was cut off" if total == 1 else f"{share} were cut off")
+        cut_words = f"all {cut:,} answers" if cut == total else f"{cut:,} of {of_all}"
+        doubts.append("the answer was cut off" if total == 1 else f"{cut_words} were cut off")
     return doubts
 
 
