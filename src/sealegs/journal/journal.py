@@ -219,9 +219,10 @@ class Journal:
     def close(self) -> None:
         """Write what is left, fold the write-ahead log back in, and let go of the file."""
         with self._lock:
-            self._schedule()
+            last = self._schedule()
             self._urgent.set()
         self._thread.shutdown()
+        self._next_commit = last  # a sum that comes later is not stored
         self._writer.close()
         self._reader.close()
         self._raise_failure()
