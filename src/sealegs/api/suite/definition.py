@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, TypeAlias
 
@@ -120,6 +122,14 @@ class SuiteFile(NamedTuple):
         """A problem with the value at the end of some steps (`"models", 2`)."""
         return DataError(self.path, sentence(problem), line=self.document.line(steps))
 
+    @contextlib.contextmanager
+    def located(self, *steps: str | int) -> Iterator[None]:
+        """Have a usage error name the file and the line of the entry that it is about."""
+        try:
+            yield
+        except UsageError as error:
+            raise self.error(error.args[0], *steps) from None
+
     @property
     def out(self) -> Path:
         """Where the suite is. The file may come from anyone: it names no folder outside its own."""
@@ -144,10 +154,8 @@ class SuiteFile(NamedTuple):
         """The folder of the earlier suite that this one is compared with, if with any."""
         if self.definition.gate is None:
             return None
-        try:
+        with self.located("gate", "baseline"):
             return self.find(self.definition.gate.baseline)
-        except UsageError as error:
-            raise self.error(error.args[0], "gate", "baseline") from None
 
 
 def example() -> str:

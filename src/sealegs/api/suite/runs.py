@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import re
 import urllib.parse
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -104,7 +103,7 @@ def _models(file: SuiteFile, allowed: Collection[str]) -> dict[str, ModelEntry]:
     for step, entry in enumerate(file.definition.models):
         model = ModelEntry(spec=entry) if isinstance(entry, str) else entry
         ref = _ref(model)
-        with _located(file, "models", step):
+        with file.located("models", step):
             bare, _ = split_spec(with_args(ref.spec, ref.args))  # which refuses keys and passwords
             _check(ref, allowed)
         name = model.name or bare.rpartition(":")[2].rstrip("/").rpartition("/")[2] or bare
@@ -128,7 +127,7 @@ def _models_of(
     file: SuiteFile, step: int, entry: BenchmarkEntry, models: Mapping[str, ModelEntry]
 ) -> Sequence[str]:
     """The names of the models that a benchmark is run on; an empty one, for one that takes none."""
-    with _located(file, "benchmarks", step):
+    with file.located("benchmarks", step):
         if entry.benchmark.endswith(".py"):
             raise UsageError(
                 f"'{entry.benchmark}': a suite runs no Python file. Install the benchmark, or name its file "
@@ -167,7 +166,7 @@ def _planned(
 ) -> PlannedRun:
     definition, benchmark = file.definition, entry.benchmark
     settings = _merged([definition.defaults, entry, model])
-    with _located(file, "benchmarks", step):
+    with file.located("benchmarks", step):
         data = settings["data"] = [_data(file, each) for each in parse_data(settings.get("data", "starter"))]
         options = _options(file, entry, name, model)
         loaded = load_benchmark(benchmark, options, seed=settings.get("seed", 0), also=RUN_ARGUMENTS)
@@ -313,12 +312,3 @@ def _servers(refs: Mapping[str, ModelRef]) -> frozenset[str]:
             address = str({**ref.args, **args}.get("base_url", ""))
             busy.add(urllib.parse.urlsplit(address).netloc or scheme)
     return frozenset(busy)
-
-
-@contextlib.contextmanager
-def _located(file: SuiteFile, *steps: str | int) -> Iterator[None]:
-    """Have a usage error name the file and the line of the entry that it is about."""
-    try:
-        yield
-    except UsageError as error:
-        raise file.error(error.args[0], *steps) from None
