@@ -32,7 +32,7 @@ from sealegs.files.jsonfile import read_json, strings_in
 from sealegs.files.lock import process_began
 from sealegs.files.remote.sources import is_elsewhere, parse_columns, without_secrets
 from sealegs.harness.benchmark import builder_class, helper_specs
-from sealegs.harness.control import PARENT_VARIABLE, VARIABLE, clear_control
+from sealegs.harness.control import PARENT_VARIABLE, VARIABLE, clear_control, is_assigned
 from sealegs.harness.folder.layout import CONTROL, LOG, STARTED, STOP, STOPPED, run_file
 from sealegs.harness.limits import Limits
 from sealegs.harness.registry import (
@@ -224,8 +224,7 @@ def own_process(folder: Path) -> Started | None:
     """What is stored of the process of a folder, if this person began it here; None of a folder that may come
     from anyone."""
     process = stored(folder)
-    launched = os.environ.get(VARIABLE) == str(folder.resolve())
-    if process is None or not (launched or _mark_of(folder, process.task).exists()):
+    if process is None or not (is_assigned(folder) or _mark_of(folder, process.task).exists()):
         return None
     return process
 

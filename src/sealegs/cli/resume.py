@@ -25,16 +25,16 @@ def resume_command(ctx: click.Context, run: Path) -> None:
     from sealegs.api.launch import resumable
     from sealegs.cli.data import build_and_show
     from sealegs.cli.run import run_and_show, storing
-    from sealegs.harness.control import assigned_folder, interrupt_on_stop_file
+    from sealegs.harness.control import interrupt_on_stop_file, is_assigned
 
     task = resumable(run).task
     # Shown as it was typed, unless that leads elsewhere from the directory of the settings.
     folder = run if Path(task.directory) == Path.cwd() else run.resolve()
+    is_own = is_assigned(run)
     os.chdir(task.directory)
-    assigned = assigned_folder()
-    if assigned and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process
+    if is_own and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # by whoever began this process
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    with interrupt_on_stop_file(assigned) if assigned else contextlib.nullcontext():
+    with interrupt_on_stop_file(folder) if is_own else contextlib.nullcontext():
         if task.kind == "build":
             ctx.exit(build_and_show(task.benchmark, out=folder, progress=storing(task), **task.settings))
         ctx.exit(run_and_show(task, out=folder))

@@ -90,11 +90,9 @@ def clear_control(folder: Path) -> None:
             _remove(path)
 
 
-def assigned_folder() -> Path | None:
-    """The folder named by the environment variable that the starting process set; None if there is no such
-    folder."""
-    name = os.environ.get(VARIABLE, "")
-    return Path(name) if name and Path(name).is_dir() else None
+def is_assigned(folder: Path) -> bool:
+    """Whether this process was begun to write a folder."""
+    return os.environ.get(VARIABLE) == str(folder.resolve())
 
 
 @contextlib.contextmanager
@@ -140,9 +138,7 @@ def controlled(folder: Path, progress: Progress) -> Iterator[Progress]:
     What a killed process left there is removed. A `stop` for a process that was begun with this folder is not
     left over: it may have come while models were being loaded.
     """
-    assigned = assigned_folder()
-    fresh = assigned is not None and assigned.resolve() == folder.resolve()
-    for name in (PROGRESS,) if fresh else (PROGRESS, STOP, STOPPED):
+    for name in (PROGRESS,) if is_assigned(folder) else (PROGRESS, STOP, STOPPED):
         _remove(folder / name)
     watcher = _Controlled(folder, progress)
     watcher.look()
