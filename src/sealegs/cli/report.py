@@ -88,18 +88,14 @@ def scorecard_command(
     is no overall score: the figures measure different things. Files of other harnesses are taken as `compare`
     takes them.
     """
-    from sealegs.files.cache import write_whole
     from sealegs.harness.stored.listing import run_folders
-    from sealegs.report.scorecard import render, scorecard
+    from sealegs.report.scorecard import scorecard
 
     folders = [path for run in runs for path in sorted(run_folders(run)) or [run]]
-    card = scorecard(folders, reference=reference)
-    print_result(card, json=json)
+    out = out or (None if json else Path("scorecard.html"))
+    print_result(scorecard(folders, reference=reference, out=out), json=json)
     if not json:
-        out = out or Path("scorecard.html")
         say(f"Scorecard: {out}")
-    if out:
-        write_whole(out, render(card, out))
 
 
 def _loaded(_ctx: click.Context, _parameter: click.Parameter, run: Path) -> Path:

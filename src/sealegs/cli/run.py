@@ -364,9 +364,8 @@ def demo_command(ctx: click.Context) -> None:
     from sealegs import api
     from sealegs.api.launch import ProcessTask
     from sealegs.api.run import RUNS, new_folder
-    from sealegs.files.cache import write_whole
     from sealegs.models.engines.engine import keep_models
-    from sealegs.report.scorecard import render, scorecard
+    from sealegs.report.scorecard import scorecard
 
     folder = new_folder(RUNS, "demo", "embedded")
     runs = []
@@ -377,8 +376,8 @@ def demo_command(ctx: click.Context) -> None:
                 settings = dict(benchmark.help.demo)
                 watcher = storing(ProcessTask(kind="run", benchmark=name, settings=settings))
                 runs.append(api.run(name, out=folder / name, progress=watcher, **settings))
-    card, page = scorecard(runs), folder / "scorecard.html"
-    write_whole(page, render(card, page))
+    page = folder / "scorecard.html"
+    card = scorecard(runs, out=page)
     card.overview().show(Console())
     click.echo("The slices are small, so the intervals are wide; the page links to each benchmark's report.")
     say(f"Report: {page}")

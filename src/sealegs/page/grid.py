@@ -345,24 +345,24 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
     figures = [content for content in contents if isinstance(content, Figure) or content is None]
     if not figures:
         return [_rich_text(content) for content in contents]
-    # Full coverage is not mentioned.
-    partial = [
-        f" ({share(f.coverage)} covered)" if f and f.value is not None and f.coverage < 1 else ""
-        for f in figures
-    ]
-    tests = [f", {words}" if (words := p_value(figure)) else "" for figure in figures]
-    partial = [f"{words}{note}" for words, note in zip(tests, partial, strict=True)]
-    values = [value(figure) for figure in figures]
-    width = max(map(len, values))
-    intervals = _intervals(figures)
-    middle, end = max(map(len, intervals)), max(map(len, partial))
-    texts = []
-    for number, words, note in zip(values, intervals, partial, strict=True):
-        style = "dim" if number == "–" else ""
-        details = (f"{words:<{middle}}", "dim"), (f"{note:<{end}}", "yellow")
-        texts.append(Text.assemble((f"{number:>{width}}", style), *details))
-    drawn = iter(texts)
+    columns = [value(each) for each in figures], _intervals(figures), list(map(_note, figures))
+    width, middle, end = (max(map(len, column)) for column in columns)
+    drawn = (
+        Text.assemble(
+            (f"{number:>{width}}", "dim" if number == "–" else ""),
+            (f"{words:<{middle}}", "dim"),
+            (f"{note:<{end}}", "yellow"),
+        )
+        for number, words, note in zip(*columns, strict=True)
+    )
     return [_rich_text(each) if isinstance(each, str | Cell | Scale) else next(drawn) for each in contents]
+
+
+def _note(figure: Figure | None) -> str:
+    """A test's p-value, and how much is covered where that is not all."""
+    words = f", {p_value(figure)}" if p_value(figure) else ""
+    partial = figure is not None and figure.value is not None and figure.coverage < 1
+    return f"{words} ({share(figure.coverage)} covered)" if figure and partial else words
 
 
 def _rich_text(content: Content) -> Text:

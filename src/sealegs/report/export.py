@@ -13,7 +13,7 @@ from sealegs.harness.folder import Run, load_run
 from sealegs.harness.registry import load_stored
 from sealegs.harness.stored.marks import Mark
 from sealegs.page.format import csv_safe
-from sealegs.types import Record, Records
+from sealegs.types import Record
 
 Form: TypeAlias = Literal["csv", "parquet", "published", "every-eval-ever", "hub"]
 
@@ -49,7 +49,10 @@ def export(run: Run | str | Path, to: Form, out: str | Path | None = None) -> li
 
 
 def _write_table(run: Run, to: Form, target: Path) -> None:
-    """The records with what was marked in them."""
+    """The records and their marks: Parquet, or CSV in UTF-8, where a text that a spreadsheet would
+    take for a formula is defused."""
+    from sealegs.files import frame
+
     marks: dict[str, list[Mark]] = {}
     for mark in run.marks():
         marks.setdefault(mark.sample, []).append(mark)
@@ -57,31 +60,21 @@ def _write_table(run: Run, to: Form, target: Path) -> None:
     def marked(record: Record) -> dict[Key, Cell]:
         about = [mark for mark in marks.get(record.sample.id, ()) if mark.is_about(record)]
         texts = {
-            "marked": [_verdict(mark) for mark in about],
+            "marked": [": ".join(filter(None, (mark.metric, mark.verdict))) for mark in about],
             "mark_comment": [mark.comment for mark in about],
         }
         return {("mark", name): "; ".join(filter(None, parts)) or None for name, parts in texts.items()}
 
-    _sink(run.records, to, target, marked if marks else lambda record: {})
-
-
-def _verdict(mark: Mark) -> str:
-    return f"{mark.metric}: {mark.verdict}" if mark.metric else mark.verdict
-
-
-def _sink(records: Records, to: Form, target: Path, extra: Extra) -> None:
-    """CSV in UTF-8, where a text that a spreadsheet would take for a formula is defused, or Parquet."""
-    from sealegs.files import frame
-
+    extra: Extra = marked if marks else lambda record: {}
     with replacing(target) as draft:
-        types = columns(records(), extra)
+        types = columns(run.records(), extra)
         if to == "parquet":
-            frame.write_parquet(records, types, draft, extra)
+            frame.write_parquet(run.records, types, draft, extra)
             return
         names = titles(types)
         with draft.open("w", encoding="utf-8", errors="replace", newline="") as file:
             file.write(csv_line(csv_safe(names[key]) for key in types))
-            file.writelines(map(csv_line, typed_rows(records, types, csv_safe, extra)))
+            file.writelines(map(csv_line, typed_rows(run.records, types, csv_safe, extra)))
 
 
 def _publish(run: Run, folder: Path) -> list[Path]:

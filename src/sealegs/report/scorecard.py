@@ -79,7 +79,8 @@ class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
 def scorecard_overview(card: Scorecard, out: Path | None = None) -> Overview:
     """For each benchmark the verdict and a picture, then the tables behind them; reports below the folder of
     a page at `out` are linked."""
-    benchmarks = _by_benchmark(card.entries)
+    groups = groupby(card.entries, key=lambda entry: entry.benchmark)
+    benchmarks = [list(members) for _, members in groups]
     days = sorted({entry.created[:10] for entry in card.entries if entry.created})
     dates = f"Runs of {' to '.join(dict.fromkeys((days[0], days[-1])))}. " if days else ""
     return Overview(
@@ -213,10 +214,6 @@ def _identity_notes(model: str, runs: Sequence[Run]) -> list[str]:
 
 
 # Drawing
-
-
-def _by_benchmark(entries: Sequence[CardEntry]) -> list[list[CardEntry]]:
-    return [list(members) for _, members in groupby(entries, key=lambda entry: entry.benchmark)]
 
 
 def _picture(entries: Sequence[CardEntry], out: Path | None = None) -> Grid:
