@@ -155,10 +155,6 @@ class Layout(Struct, frozen=True, kw_only=True):
         return self.metrics[0].title
 
     @property
-    def headline_meaning(self) -> str:
-        return self.metrics[0].explained
-
-    @property
     def correct_metrics(self) -> tuple[str, ...]:
         """The metrics that say whether a sample's answer is right."""
         default = (self.headline,) if self.metrics[0].unit == "share" else ()

@@ -109,11 +109,16 @@ def part_words(metric: Metric, parts: Iterable[str]) -> str:
     return f"{' and '.join(filter(None, (', '.join(present[:-1]), present[-1])))} only"
 
 
-def unit_of(metrics: Sequence[Metric], name: str) -> Unit:
+def meaning_of(metrics: Sequence[Metric], name: str) -> str:
     metric = declaration(metrics, name)
-    if metric is None:
+    return metric.explained if metric else ""
+
+
+def unit_of(metrics: Sequence[Metric], name: str, default: Unit | None = None) -> Unit:
+    metric = declaration(metrics, name)
+    if metric is None and default is None:
         raise LookupError(f"the benchmark does not declare the metric '{name}'")
-    return metric.unit
+    return metric.unit if metric else default or "value"
 
 
 def units(metrics: Iterable[Metric]) -> dict[str, Unit]:

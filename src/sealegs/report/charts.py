@@ -13,7 +13,7 @@ from sealegs.harness.stored.samples import Samples
 from sealegs.page.examples import shortened
 from sealegs.page.format import chance, escape_controls, is_uninformative, no_interval, tag_value
 from sealegs.page.layout import Bars, Curve, Points
-from sealegs.page.metrics import Metric, declaration
+from sealegs.page.metrics import Metric, unit_of
 from sealegs.page.tables import figure, is_number, values_of
 from sealegs.types import Summary, Unit
 
@@ -126,16 +126,11 @@ def points(samples: Samples, spec: Points, metrics: Sequence[Metric]) -> tuple[P
     chart = PointChart(
         x_title=spec.x_title or spec.x,
         y_title=spec.y_title or spec.y,
-        x_unit=_unit(metrics, spec.x),
-        y_unit=_unit(metrics, spec.y),
+        x_unit=unit_of(metrics, spec.x, "count"),
+        y_unit=unit_of(metrics, spec.y, "count"),
         categories=categories,
     )
     return chart, note
-
-
-def _unit(metrics: Sequence[Metric], name: str) -> Unit:
-    metric = declaration(metrics, name)
-    return metric.unit if metric else "count"
 
 
 def _category_names(values: Sequence[str]) -> list[str]:

@@ -21,7 +21,7 @@ from sealegs.page.format import (
 )
 from sealegs.page.grid import Cell, Content, Grid, Overview, Style
 from sealegs.page.layout import Layout
-from sealegs.page.metrics import declaration, scope_of, title_of, unit_of
+from sealegs.page.metrics import meaning_of, scope_of, title_of, unit_of
 from sealegs.page.scale import listed
 
 HEADS = ["B − A", "95% interval", "p"]
@@ -30,20 +30,15 @@ HEADS = ["B − A", "95% interval", "p"]
 def comparison_overview(comparison: Comparison) -> Overview:
     """The answer in a sentence, the runs, and every difference: bold where it is significant."""
     layout = replace(benchmark_class(comparison.benchmark).layout, counted=comparison.counted)
+    meaning = meaning_of(layout.metrics, comparison.metrics[0]) if comparison.metrics else ""
     return Overview(
         f"{layout.name or comparison.benchmark}: {len(comparison.runs)} runs compared",
         _run_lines(comparison),
         _tables(comparison, layout),
-        list(filter(None, (_footnote(comparison, layout), _meaning(comparison, layout)))),
+        list(filter(None, (_footnote(comparison, layout), meaning))),
         verdicts=_sentences(comparison, layout),
         warnings=(*comparison.differs, *comparison.notes),
     )
-
-
-def _meaning(comparison: Comparison, layout: Layout) -> str:
-    """What the metric of the first sentence means."""
-    metric = declaration(layout.metrics, comparison.metrics[0]) if comparison.metrics else None
-    return metric.explained if metric else ""
 
 
 def _sentences(comparison: Comparison, layout: Layout) -> list[str]:

@@ -20,7 +20,7 @@ from sealegs.harness.registry import benchmark_class
 from sealegs.page.format import interval, nouns, value
 from sealegs.page.grid import Cell, Content, Displayed, Grid, Overview, coverage_cell
 from sealegs.page.html import overview_page
-from sealegs.page.metrics import declaration
+from sealegs.page.metrics import meaning_of
 from sealegs.report.scorecard import link
 
 State: TypeAlias = Literal["waiting", "running", "finished", "low coverage", "failed", "stopped"]
@@ -113,10 +113,7 @@ def board_overview(board: Leaderboard, address: Address | None = None) -> Overvi
 
 
 def _meaning(board: Leaderboard) -> str:
-    """What the metric of a board means."""
-    metrics = benchmark_class(board.benchmark).layout.metrics if board.rows else ()
-    metric = declaration(metrics, board.metric)
-    return metric.explained if metric else ""
+    return meaning_of(benchmark_class(board.benchmark).layout.metrics, board.metric) if board.rows else ""
 
 
 def write_leaderboards(result: SuiteResult) -> list[Path]:

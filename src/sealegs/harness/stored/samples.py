@@ -7,18 +7,18 @@ when it is looked at.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Generic, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
 from msgspec import Struct
 
 from sealegs.errors import UsageError, suggestion
-from sealegs.files.jsonfile import NOT_JSON, convert, decode_line, strings_in
+from sealegs.files.jsonfile import NOT_JSON, check_depth, convert, decode_line, strings_in
 from sealegs.files.record_index import FileState, Index, record_index, state_of, unchanged
 from sealegs.harness.benchmark import Benchmark, inputs_type
 from sealegs.harness.inputs import row_text
@@ -100,6 +100,7 @@ class Samples:
 
     def __post_init__(self) -> None:
         self._found = lru_cache(MOST_SEARCHES)(self._search)
+        self._records = msgspec.json.Decoder(self._kind)
 
     def __len__(self) -> int:
         return len(self.index.ids)
@@ -162,8 +163,8 @@ class Samples:
     def record(self, row: int) -> Record:
         """The whole record of a row."""
         self._check(row)
-        with unchanged(self.path, self._state) as file:
-            return self._read(file, row)
+        record: Record = next(self._lines([row], self._records))
+        return record
 
     @cached_property
     def correct(self) -> NDArray[np.float64]:
@@ -194,21 +195,17 @@ class Samples:
     def inputs(self, rows: Sequence[int]) -> list[Any]:
         """What the samples of some rows ask, as the benchmark has it."""
         asked: Any = _Asked[inputs_type(self._benchmark)] if self._benchmark else _Asked  # type: ignore[misc]
-        lines = msgspec.json.Decoder(asked)
-        with unchanged(self.path, self._state) as file:
-            return [self._decode(row, self._line(file, row), lines).sample.inputs for row in rows]
+        return [line.sample.inputs for line in self._lines(rows, msgspec.json.Decoder(asked))]
 
     def row_texts(self, rows: Sequence[int]) -> list[SampleOpening]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
         for row in rows:
             self._check(row)
-        with unchanged(self.path, self._state) as file:
-            return [self._row_text(self._decode(row, self._line(file, row))) for row in rows]
+        return list(map(self._row_text, self._lines(rows)))
 
     def plain(self, row: int) -> list[tuple[str, str]]:
         """The texts of a sample and its answers under their names, which is fast: nothing is marked."""
-        with unchanged(self.path, self._state) as file:
-            return self._texts(row, self._line(file, row))
+        return _texts(next(self._lines([row])))
 
     def _row_text(self, line: _Texts) -> SampleOpening:
         row = row_text(line.sample.inputs, line.sample.tags)
@@ -231,9 +228,7 @@ class Samples:
     def view(self, row: int) -> View:
         """What the benchmark shows of a sample; texts and values where it does not know the sample."""
         near = sorted(sorted(self.related(row), key=lambda other: abs(other - row))[:RELATED])
-        with unchanged(self.path, self._state) as file:
-            record = self._read(file, row)
-            related = [self._read(file, other) for other in near]
+        record, *related = self._lines([row, *near], self._records)
         if self._benchmark is not None:
             return self._benchmark.view(record, related)
         inputs = to_jsonable(record.sample.inputs)
@@ -260,43 +255,27 @@ class Samples:
                 f"{self.path} has no row {shortened(repr(row))}: {rows}. `row_of` gives the row of a sample."
             )
 
-    def _read(self, file: BinaryIO, row: int) -> Record:
-        raw = decode_line(self.path, self._line(file, row), row + 1)
-        record: Record = convert(self.path, raw, self._kind, line=row + 1)
-        return record
-
-    def _line(self, file: BinaryIO, row: int) -> bytes:
-        start, end = self.index.offsets[row : row + 2]
-        file.seek(start)
-        return file.read(end - start)
-
     def _search(self, text: str) -> frozenset[int]:
         """The rows that contain a text, ignoring case."""
         wanted = text.casefold()
+        lines = enumerate(self._lines(range(len(self))))
+        return frozenset(
+            row for row, line in lines if any(wanted in text.casefold() for _, text in _texts(line))
+        )
+
+    def _lines(self, rows: Iterable[int], decoder: msgspec.json.Decoder[Any] = _TEXTS) -> Iterator[Any]:
+        """What is wanted of some lines: by default their texts."""
         with unchanged(self.path, self._state) as file:
-            lines = ((row, self._texts(row, self._line(file, row))) for row in range(len(self)))
-            return frozenset(
-                row for row, texts in lines if any(wanted in text.casefold() for _, text in texts)
-            )
-
-    def _texts(self, row: int, content: bytes) -> list[tuple[str, str]]:
-        line = self._decode(row, content)
-        inputs = line.sample.inputs
-        fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
-        parts = [
-            (str(name).replace("_", " "), "\n\n".join(strings_in(part))) for name, part in fields.items()
-        ]
-        for number, answer in enumerate(line.answers, 1):
-            parts.append((f"Reasoning before answer {number}", answer.reasoning))
-            parts.append((f"Answer {number}", answer.text))
-        return [(name, text) for name, text in parts if text]
-
-    def _decode(self, row: int, line: bytes, lines: msgspec.json.Decoder[Any] = _TEXTS) -> Any:
-        """What is wanted of a line: by default its texts."""
-        try:
-            return lines.decode(line)
-        except NOT_JSON:
-            return convert(self.path, decode_line(self.path, line, row + 1), lines.type, line=row + 1)
+            for row in rows:
+                start, end = self.index.offsets[row : row + 2]
+                file.seek(start)
+                content = file.read(end - start)
+                try:
+                    line = decoder.decode(check_depth(content))
+                except NOT_JSON:
+                    raw = decode_line(self.path, content, row + 1)
+                    line = convert(self.path, raw, decoder.type, line=row + 1)
+                yield line
 
 
 def read_samples(
@@ -306,6 +285,16 @@ def read_samples(
     state = state_of(path)
     index = record_index(path, state, layout.headline if layout else "")
     return Samples(path, state, index, kind, benchmark, layout, decided_by)
+
+
+def _texts(line: _Texts) -> list[tuple[str, str]]:
+    inputs = line.sample.inputs
+    fields = inputs if isinstance(inputs, dict) else {"inputs": inputs}
+    parts = [(str(name).replace("_", " "), "\n\n".join(strings_in(part))) for name, part in fields.items()]
+    for number, answer in enumerate(line.answers, 1):
+        parts.append((f"Reasoning before answer {number}", answer.reasoning))
+        parts.append((f"Answer {number}", answer.text))
+    return [(name, text) for name, text in parts if text]
 
 
 def _opening(text: str) -> str:

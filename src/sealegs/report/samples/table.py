@@ -18,7 +18,7 @@ from sealegs.harness.stored.samples import SampleOpening, Samples
 from sealegs.page.examples import cut_fairly, shortened
 from sealegs.page.format import decimals, escape_controls, number, tag_name, tag_value
 from sealegs.page.grid import Content, Grid
-from sealegs.page.metrics import declaration
+from sealegs.page.metrics import declaration, unit_of
 from sealegs.page.tables import in_order
 from sealegs.page.view import fitted
 from sealegs.page.view_html import view_html
@@ -156,7 +156,11 @@ def _columns(run: Run, samples: Samples, shown: int) -> list[dict[str, Any]]:
     known = [name for name in samples.values if not np.isnan(samples.cells(name)[:shown]).all()]
     titles = _titles(run, known)
     columns += [
-        {"title": titles[name], "kind": "value", **_numbers(samples.cells(name)[:shown], _unit(run, name))}
+        {
+            "title": titles[name],
+            "kind": "value",
+            **_numbers(samples.cells(name)[:shown], unit_of(run.layout.metrics, name, "value")),
+        }
         for name in known
     ]
     return columns
@@ -173,11 +177,6 @@ def _tag(tag: str, cells: Sequence[Tag | None]) -> dict[str, Any]:
         "names": [_short(tag_value(name, tag)) for name in names],
         "values": codes,
     }
-
-
-def _unit(run: Run, name: str) -> Unit:
-    metric = declaration(run.layout.metrics, name)
-    return metric.unit if metric else "value"
 
 
 def _numbers(column: NDArray[np.float64], unit: Unit) -> dict[str, Any]:
