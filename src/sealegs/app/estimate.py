@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def expected_time(settings: AppSettings, chosen: RunRequest, requests: int) -> str:
     """`about 3 min at the pace of RUN`, where a run of this model with answers as long is there."""
     longest = getattr(benchmark_class(chosen.benchmark).Options(), "max_tokens", None)
-    for listed in list_runs(settings.runs) if settings.runs.is_dir() and requests else ():
+    for listed in list_runs(settings.runs) if requests else ():
         if listed.state != "finished" or listed.benchmark != chosen.benchmark:
             continue
         spec = load_run(listed.path).spec

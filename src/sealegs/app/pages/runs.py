@@ -50,7 +50,7 @@ def page(settings: AppSettings, query: MultiMapping[str]) -> str:
 
 def _rows(settings: AppSettings) -> list[RunRow]:
     """Every run, those that are being written first, then the newest."""
-    listed = list_runs(settings.runs) if settings.runs.is_dir() else []
+    listed = list_runs(settings.runs)
     processes = {Path(each.path): each for each in ([] if settings.read_only else started(settings.runs))}
     rows = [_row(run, processes.pop(Path(run.path), None)) for run in listed]
     # A process that has written nothing yet has no run to be listed.

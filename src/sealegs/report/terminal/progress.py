@@ -75,17 +75,14 @@ class _CountingProgress(Progress):
         self._update()
 
     def retrying(self, count: int) -> None:
-        """How many requests wait to be tried again."""
         self._retrying = count
         self._update()
 
     def loaded(self) -> None:
-        """The rate counts from here."""
         self._pace = Pace(self._done)
         self._waiting = ""
 
     def waiting(self, text: str) -> None:
-        """What is waited for, and how far that is."""
         self._waiting = text
         self._update()
 
