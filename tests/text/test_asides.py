@@ -1,9 +1,10 @@
-"""Which replies name the right answer only beside another one that they give."""
+"""Which of the values that a reply names it gives as its answer, for RGB and MIRAE."""
 
 from __future__ import annotations
 
 import pytest
 
+from sealegs.benchmarks.rgb.check.lenient import lenient
 from sealegs.text.answer_check.stated import stated_answer
 from sealegs.text.answer_search.mention import parts
 
@@ -22,6 +23,11 @@ BESIDE = [
     ("What is the capital of Canada?", "Toronto. (Ottawa is only the fourth-largest city.)"),
     ("Who wrote Romeo and Juliet?", "It is often attributed to Shakespeare, but it was written by Marlowe."),
     ("Who wrote Romeo and Juliet?", "Ben Jonson, a friend of Shakespeare."),
+    ("Who wrote Romeo and Juliet?", "It's Marlowe; Shakespeare is a different case."),
+    ("What is the capital of Canada?", "Both Toronto and Ottawa come up. It is Toronto."),
+    ("What is the capital of Canada?", "Most people expect Ottawa. It's Toronto."),
+    ("In which year did the First World War begin?", "1916. Compare 1914, which is from a later list."),
+    ("캐나다의 수도는 어디입니까?", "토론토입니다. 오타와는 더 잘 알려져 있을 뿐입니다."),
     ("Who wrote Romeo and Juliet?", "Christopher Marlowe, with whom Shakespeare worked."),
     ("Which planet is the largest?", "The largest planet is **Saturn**, followed by Jupiter."),
     ("Which planet is the largest?", "Saturn! It is even wider than Jupiter."),
@@ -56,5 +62,7 @@ GIVEN = [
 
 @pytest.mark.parametrize(("pairs", "given"), [(BESIDE, False), (GIVEN, True)])
 def test_a_value_beside_the_one_that_is_given_is_no_answer(pairs: list[tuple[str, str]], given: bool) -> None:
-    stated = [stated_answer(reply, parts([ANSWERS[query]]), query) != [None] for query, reply in pairs]
-    assert [pair for pair, each in zip(pairs, stated, strict=True) if each is not given] == []
+    for query, reply in pairs:
+        answer = parts([ANSWERS[query]])
+        assert (stated_answer(reply, answer, query) != [None]) is given, reply
+        assert lenient(reply, answer, query=query).given is given, reply

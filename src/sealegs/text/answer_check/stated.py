@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sealegs.text.answer_check.asides import given_beside
 from sealegs.text.answer_check.clauses import Clause, clauses
-from sealegs.text.answer_check.denials import another_answer, denial
+from sealegs.text.answer_check.given import read_given
 from sealegs.text.answer_check.reply import NamedAnswer, answer_spans, read_reply, reply_words
-from sealegs.text.answer_check.set_aside import set_aside
 from sealegs.text.answer_check.wording import ClassifiedReply
 from sealegs.text.answer_search.mention import Answer, given, plain_query, simplified_answer
 
@@ -22,14 +20,10 @@ def stated_answer(text: str, answer: Answer, query: str = "") -> list[str | None
         return [None] * len(parts)
     reading = read_reply(text, listed, query, NamedAnswer(parts, matches), NamedAnswer((), ()))
     rows = clauses(reading, query)
-    stating = [n for n in range(len(rows)) if not denial(rows, n)]
-    giving = [n for n in stating if "G" in rows[n].letters]
-    if another_answer(rows, giving, han=reading.han) or set_aside(reading, rows, giving):
+    said = read_given(reading, rows)
+    if said.other:
         return [None] * len(parts)
-    if len(parts) == 1:
-        beside = given_beside(rows, reading, query)
-        stating = [n for n in stating if n not in beside]
-    places = {place for n in stating for place in _words_of(rows[n], reading)}
+    places = {place for n in said.clauses for place in _words_of(rows[n], reading)}
     words: list[str | None] = []
     for part, match in zip(parts, matches, strict=True):
         spans = answer_spans(NamedAnswer((part,), [match]), listed, "G", query)

@@ -59,7 +59,7 @@ def plain(text: str) -> str:
 
 
 _SENTENCE_END = (
-    r"[。!?;\n]+|(?<!\b[A-Za-z])(?<!\b[DM]r)(?<!\bMs)(?<!\bMrs)(?<!\bProf)\.(?=\s*$|[\"\u201d)\]]*\s+[^a-z0-9\s])"
+    r"[。!?;\n]+|(?<!\b[A-Za-z])(?<!\b[DM]r)(?<!\bMs)(?<!\bMrs)(?<!\bProf)(?<!\bMsgr)(?<!\bRev)\.(?=\s*$|[\"\u201d)\]]*\s+[^a-z0-9\s])"
     r"|(?<=[a-z]{4})(?<!prox)\.(?=\s+\d)"
     r"|(?<=[다요])\.(?=\s+\d)"  # as Korean sentences end
     r"|(?<=\d [gmst])\.(?=\s+[A-Z])"  # a unit is no initial

@@ -17,13 +17,8 @@ from sealegs.benchmarks.rgb.check.remarks import Remarks
 from sealegs.benchmarks.rgb.check.reports import errors
 from sealegs.benchmarks.rgb.check.rules import find
 from sealegs.text.answer_check.clauses import TokenSpan, clauses, ends_sentence, quote
-from sealegs.text.answer_check.denials import (
-    another_answer,
-    denial,
-    denied_clauses,
-    is_about_the_answer,
-)
-from sealegs.text.answer_check.set_aside import set_aside
+from sealegs.text.answer_check.denials import denied_clauses, is_about_the_answer
+from sealegs.text.answer_check.given import read_given
 from sealegs.text.answer_check.wording import ClassifiedReply, asks_about_error
 
 LONG = 12
@@ -65,16 +60,12 @@ class _ReplyClauses:
     def decide(self, *, mentioned: bool) -> Decisions:
         about_question = [n for n, tier in enumerate(self.tiers) if tier and not self._is_beside(n)]
         answers = [n for n, letters in enumerate(self.letters) if "G" in letters]
-        given = [n for n in answers if n not in self.denied and not denial(self.clauses, n)]
-        denied = next(
-            (span for n in answers if (span := self.denied.get(n) or denial(self.clauses, n))), None
-        )
+        said = read_given(self.reading, self.clauses, self.denied)
+        given, denied = said.clauses, said.denied
         right = mentioned and (bool(given) or not answers)
-        if right and not self.errors and (span := another_answer(self.clauses, given, han=self.remarks.han)):
-            right, denied = False, span
         detected = self.errors[0] if self.errors else None
-        if right and (span := set_aside(self.reading, self.clauses, given)):
-            return Decisions(None, detected, right=False, denied=span)
+        if right and said.other:
+            return Decisions(None, detected, right=False, denied=said.other)
         declining: list[int] = []
         numbers = range(len(self.letters))
         if right:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sealegs.benchmarks.rgb.check.rules import find
 from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
-from sealegs.text.answer_check.denials import denies_somebody
+from sealegs.text.answer_check.denials import called_no_answer, denies_somebody
 from sealegs.text.answer_check.wording import asked_forms, asks_yes_or_no, value_letters
 
 WHOLE_QUESTION = 0.7
@@ -127,17 +127,9 @@ class Remarks:
         return bool(find("tells_else", ",".join([*before, self.letters[number]])))
 
     def value_set_aside(self, number: int) -> int | None:
-        """The clause with the value that this one calls no answer: "Text 1 has York, but this is not it"."""
-        if not re.match("[bxmg]*j[^JHQ]*$", self.letters[number]):
-            return None
-        before = number - 1
-        if before > 0 and re.fullmatch("[bgxm]+", self.letters[before]):
-            before -= 1
-        opposed = self.letters[before + 1][0] == "b"  # "Document 1 has York. However, ..."
-        if before < 0 or (ends_sentence(self.clauses, before) and not opposed):
-            return None
-        named = re.search("d.*[ck]|[ck].*d|[GKM#w]m*Bm*c", self.letters[before])
-        return before if named and "n" not in self.letters[before] and self.has_value(before) else None
+        """The clause with a value of the kind that is asked for that this one calls no answer."""
+        before = called_no_answer(self.clauses, number)
+        return before if before is not None and self.has_value(before) else None
 
     def is_detail(self, number: int) -> bool:
         """Whether a clause declines something else than what was asked."""

@@ -1,0 +1,353 @@
+"""Which value a reply gives as its answer: "It's Toronto, which is bigger than Ottawa" gives Toronto.
+
+The right answer (`G`) is one value; another one is a name, a number or words of its kind, or the false one
+(`K`). A clause that denies the right answer (`denials`) does not count. What any other clause does with a
+value has one of four degrees:
+
+- it *gives* it: marked as the answer ("the correct year is 1992", "Answer:"), as what was asked for ("the
+  host is Oslo", "it is Oslo"), as a conclusion ("so Oslo"), or at first alone or in the question's words;
+- it *states* it: in the words of the question anywhere else, where it may be about another matter;
+- it *names* it, and no more;
+- it *sets it aside*: on documents, in a clause that concedes or that another one opposes; as what the reply
+  said or considered; as of another matter; or as what another value is compared with or comes before.
+
+The right answer is not the reply's where another value is given, and the right one only named or set aside,
+or where another value is stated, and the right one only set aside. Each is asked of one clause, by patterns
+of its letters (`wording` has them), and of comparisons in Chinese and Korean by patterns of its words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+from typing import Literal, NamedTuple, TypeAlias
+
+from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
+from sealegs.text.answer_check.denials import called_no_answer, denial
+from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, ReplyToken
+from sealegs.text.answer_search.korean import HANGUL
+
+_Kind: TypeAlias = Literal["number", "name", "word", "han"]
+
+MOST_TOKENS, NEAR = 60, 4
+"""Tokens of a clause that are read, and clauses of its sentence before it."""
+NO_DENIALS: Mapping[int, TokenSpan] = MappingProxyType({})
+YEAR = 4
+"""Digits of one."""
+_ANSWER = ("answer", "答案", "답")
+_DIFFERENT = ("different", "separate", "不同")
+_SEEMING = ("seem", "look", "appear", "似乎", "看起来", "好像", "看似")
+_MARKER = "(?:a[xm]*B|[Tt][xmaHQw#d]{0,8}?[Bc]{1,2})[xmj]*"
+_LABEL = re.compile("[bgxmrTtu]*aB?")
+_SUBJECT = re.compile("[bgxmrw]*[QHJ][QHJxmjw]*")
+"""What was asked for, before the value: "Host city: Paris"."""
+_GIVES_RIGHT = re.compile(f"{_MARKER}G|[aV][xm]*G|GB[xm]*[aT]|r[^n]*G|(?:^|[^#])Q[^nb#M]*G")
+_IS_RIGHT = re.compile("[brTtu]*(?:(?:j[xmt]*B?|B|[QH][QHxm]*B?)[xm]*|m*|x)G[xmdHQ]*")
+_STATES_NOTHING = re.compile("[GneyLNfgE=V~Y]|(?<!T)d(?!T)|^b?[xm]*[oE#IjM]m*c")
+"""What no clause has that gives another answer: the right one, a negation, a document, an error, a belief,
+another matter, and those who say something."""
+_FALSE_FIRST = re.compile("[IbxmVrHJpBiwaTS]{0,2}K[IxBmVjQwH#]{0,4}$")
+_CONCEDED = re.compile("(?:^|,)[bxm]*(?:[gyYf]|[BT]*e)(?:(?!,b)[^G])*[do](?:(?!,b)[^G])*G|d[^G]*,g[^G]*G")
+_TOLD = re.compile("d[^Gn]*G|G[^n]*d")
+_OWN = re.compile("p[^Gun]*[cwa][^Gun]*G")
+_OPPOSED = re.compile("[bg],?j|[bg]|j,b|e(?=,|$)")
+_OF_ANOTHER = re.compile("G[^Gn,]*[E=]|G[^Gn,]*,[bg]?[jWcmZ][^Gn]*[E=]")
+_OF_ANOTHER_IN_HAN = re.compile("G[^Gn]*[E=o]")
+
+# The words of a clause, with the right answer between < and >.
+_COMPARED = re.compile(
+    r"(?:比(?!分)|超过|[早晚高低大小长短多少]于)\w{0,4}<|(?:其次|第 ?[23二三]).{0,8}<|^<[^>]*>的\S{1,3}$"
+    r"|[与和同跟]<[^>]*>[一共]?(?:同|共|起|并列)|>(?:位居|位列|排|名列)\S{0,3}第"
+    r"|(?:(?:두|세|2|3) ?번째|그다음)\S{0,3} (?:\S+ ){0,2}<|>(?:그 )?뒤를|>(?:두|세|2|3) ?번째"
+)
+_COMPARED_INSIDE = re.compile(
+    r"보다 >|<\d\S* >(?:\S+ ){0,2}\S+보다 |[와과] >(?:함께|달리) |의 >\S{1,5}[던인] "
+    r"|>[동서남북]쪽에 있는 |>[以之][东西南北]"
+)
+"""With another value behind it in the same clause."""
+
+
+class Given(NamedTuple):
+    """The clauses that name the right answer without denying it, and why it is not the reply's answer."""
+
+    clauses: Sequence[int]
+    denied: TokenSpan | None
+    """The first denial of it."""
+    other: TokenSpan | None
+    """The clause that gives another answer, where none of the others gives the right one."""
+
+
+def read_given(
+    reading: ClassifiedReply, listed: Sequence[Clause], denied: Mapping[int, TokenSpan] = NO_DENIALS
+) -> Given:
+    """What a reply does with the right answer. `denied`: clauses that are known to deny it."""
+    naming = [n for n, clause in enumerate(listed) if "G" in clause.letters]
+    denials = {n: span for n in naming if (span := denied.get(n) or denial(listed, n))}
+    clauses = [n for n in naming if n not in denials]
+    other = _other_answer(_Reply(reading, listed, clauses)) if clauses else None
+    return Given(clauses, next(iter(denials.values()), None), other)
+
+
+def _other_answer(reply: _Reply) -> TokenSpan | None:
+    """The clause that gives another answer, where none of those with the right one gives that."""
+    listed, naming = reply.listed, reply.naming
+    before = "".join(reply.rows[: naming[0] + 1])
+    if _FALSE_FIRST.match(reply.rows[0]) and not re.search("[neyXhtTbrua]", before):
+        return _whole(listed[0])
+    aside = [n for n in naming if reply.is_aside(n)]
+    if any(reply.gives_right(n) for n in naming if n not in aside):
+        return None
+    numbers = range(len(listed))
+    others = [n for n in numbers if reply.gives(n)]
+    if not others and len(aside) == len(naming):
+        compared = all(map(reply.is_compared, naming))
+        others = list(filter(reply.has_value if compared else reply.states, numbers))
+        most = max((listed[n].repeats for n in others), default=0.0)
+        if not compared and any(HALF_QUESTION <= listed[n].repeats > most for n in naming):
+            return None
+    return _whole(listed[others[-1]]) if others else None
+
+
+def _whole(clause: Clause) -> TokenSpan:
+    return TokenSpan(clause.start, clause.start + len(clause.letters))
+
+
+class _Forms(NamedTuple):
+    """Where a clause has another value of a kind, each pattern with the group `value`."""
+
+    giving: Sequence[re.Pattern[str]]
+    concluding: Sequence[re.Pattern[str]]
+    """At the end of a sentence."""
+    labelled: Sequence[re.Pattern[str]]
+    """Behind "Answer:"."""
+    alone: re.Pattern[str]
+    it_is: re.Pattern[str]
+    of_subject: re.Pattern[str]
+    """ "The festival is in Oslo"."""
+    stated: Sequence[re.Pattern[str]]
+    """At the end of a clause, or before a word of the question."""
+
+
+class _Reply:
+    """The clauses of a reply, and what each does with the right answer or another one."""
+
+    def __init__(self, reading: ClassifiedReply, listed: Sequence[Clause], naming: Sequence[int]) -> None:
+        self.reading, self.listed, self.naming = reading, listed, naming
+        self.tokens = [list(_read_again(reading, clause)) for clause in listed]
+        self.rows = ["".join(token.letter for token in tokens[:MOST_TOKENS]) for tokens in self.tokens]
+        named = [token for n in naming for token in self.tokens[n] if token.letter == "G"]
+        self.right = [word for token in named for word in reading.words[token.start : token.end]]
+        self.kind: _Kind = "han" if reading.han else "name"
+        if any(word.number for word in self.right):
+            self.kind = "number"
+        elif not reading.han and all(re.match(f"[a-z{HANGUL}]", word.cased) for word in self.right):
+            self.kind = "word"
+        self.forms = _forms(self.kind, han=reading.han)
+        self.of_another = _OF_ANOTHER_IN_HAN if reading.han else _OF_ANOTHER
+
+    # Another value
+
+    def gives(self, number: int) -> bool:
+        """Whether a clause gives another value."""
+        row, forms, ends = self.rows[number], self.forms, ends_sentence(self.listed, number)
+        if _STATES_NOTHING.search(row.removeprefix("b")):
+            return False
+        if self._has_other(number, forms.giving):
+            return True
+        of_subject = ends and self.kind in ("name", "number") and self._led(number, _SUBJECT)
+        if (of_subject or self._led(number, _LABEL)) and self._has_other(number, forms.labelled):
+            return True
+        if (ends or self.rows[number + 1][0] in "nY") and self._has_other(number, forms.concluding):
+            return True
+        if number or (self.reading.han and "K" not in row):
+            return number == 0 and self._has_other(0, [forms.it_is])
+        in_its_words = forms.stated if self.listed[0].repeats >= HALF_QUESTION else ()
+        return self._has_other(0, [forms.alone, *in_its_words]) and (ends or self._goes_on())
+
+    def _goes_on(self) -> bool:
+        """Whether the first sentence names the right answer only in what it says more of its first value."""
+        first = self.rows[0]
+        return (first[0] != "x" or self.kind == "number") and all(
+            self.listed[n].sentence == 0
+            and self.rows[n][0] != "b"
+            and (len(first) == 1 or self.kind != "word")
+            and (self.rows[n][0] in "WJY" or not re.search("M.*G", self.rows[n]))
+            for n in self.naming
+        )
+
+    def states(self, number: int) -> bool:
+        """Whether a clause gives another value in the words of the question, or begins the reply with it."""
+        row, repeats = self.rows[number], self.listed[number].repeats
+        if row[0] in "Bj" and self._has_other(number, [self.forms.it_is]):
+            return True
+        if number == 0 and self._has_other(0, [self.forms.alone]):
+            short = re.fullmatch("[wm#MK]{1,6}", row)
+            return bool(short) or ends_sentence(self.listed, 0) or self.rows[1] == "d"
+        matter = "o" if self.reading.han else "(?<!#)w.*(?<!#)w"
+        if _STATES_NOTHING.search(row) or re.search(matter, row):
+            return False
+        opposes = number > 0 and repeats > 0 and bool(_CONCEDED.search(self._sentence(number - 1)))
+        stated = self.forms.stated if repeats >= HALF_QUESTION or opposes else [self.forms.of_subject]
+        return self._has_other(number, stated)
+
+    def has_value(self, number: int) -> bool:
+        """Whether a clause begins or ends with another value, that the right one may be compared with."""
+        row = self.rows[number]
+        if "G" in row:
+            return bool(_COMPARED_INSIDE.search(self._words(number))) and row[-1] in "wM#Q"
+        core = re.sub("^[bgxmVrtSTauj]+|[xmHQjIoP]+$", "", row)
+        value = "[K#]" if self.kind == "number" else "[MK#w]"
+        return not re.search("[nLlfFYe~]", row) and bool(re.search(f"^{value}|{value}$", core))
+
+    # The right answer
+
+    def gives_right(self, number: int) -> bool:
+        """Whether a clause that does not set the right answer aside gives it."""
+        row, ends = self.rows[number], ends_sentence(self.listed, number)
+        if _GIVES_RIGHT.search(row) and not re.search("[nedyLg]", row):
+            return True
+        other_label = "[LN]|^[Mw]+$" if number > 1 else "[LN]"
+        led = number and not ends_sentence(self.listed, number - 1)
+        if _IS_RIGHT.fullmatch(row) and not (led and re.search(other_label, self.rows[number - 1])):
+            return True
+        if self._led(number, _LABEL) or self._led(number, _SUBJECT):
+            return True
+        goes_on = not ends and re.fullmatch("[xmQHJ]*", self.rows[number + 1])  # "Zagreb, capital of Croatia"
+        repeats = max(self.listed[n].repeats for n in (number, *([number + 1] if goes_on else [])))
+        return repeats >= HALF_QUESTION and not re.search("[dpgyYfLn]", self._sentence(number))
+
+    def is_aside(self, number: int) -> bool:
+        """Whether a clause only sets the right answer aside."""
+        row, behind = self.rows[number], range(number + 1, min(number + 3, len(self.listed)))
+        if self.is_compared(number):
+            return True
+        if number == 0 and re.fullmatch("[xm]*G[xmd]*", row):
+            return False
+        if _CONCEDED.search(self._sentence(number)) or _OWN.search(row):
+            return True
+        after = ",".join(self.rows[n] for n in behind)
+        if self.of_another.search(row if ends_sentence(self.listed, number) else f"{row},{after}"):
+            return True
+        if behind and called_no_answer(self.listed, behind[0]) == number:
+            return True
+        opposed = _OPPOSED.match(after)
+        if not opposed or not (_TOLD.search(row) or self._seems(number)) or re.search("n[^q]*$", after):
+            return False
+        return opposed[0].endswith("j") or any(self.gives(n) or self.states(n) for n in behind)
+
+    def is_compared(self, number: int) -> bool:
+        """Whether a clause only compares the right answer with another value, or ranks it behind that."""
+        words, after = self._words(number), self.rows[number + 1 : number + 2]
+        if words.endswith("라고 >") and after and after[0].startswith("b"):
+            return True
+        return bool(_COMPARED_INSIDE.search(words) or (number and _COMPARED.search(words)))
+
+    def _seems(self, number: int) -> bool:
+        """Whether a clause says only that the right answer looks like one."""
+        tokens = [token for token in self.tokens[number] if token.letter in "Bmc"]
+        return any(self.reading.words[token.start].text.startswith(_SEEMING) for token in tokens)
+
+    # Around a clause
+
+    def _sentence(self, number: int) -> str:
+        """A sentence up to the end of a clause."""
+        near = range(max(0, number - NEAR), number + 1)
+        sentence = self.listed[number].sentence
+        return ",".join(self.rows[n] for n in near if self.listed[n].sentence == sentence)
+
+    def _led(self, number: int, label: re.Pattern[str]) -> bool:
+        """Whether the clause before is a label of this one."""
+        if not number or not label.fullmatch(self.rows[number - 1]):
+            return False
+        return label is _LABEL or not ends_sentence(self.listed, number - 1)
+
+    def _words(self, number: int) -> str:
+        """The words of a clause, the right answer between < and >."""
+        clause, text = self.listed[number], ""
+        for token in self.reading.tokens[clause.start : clause.start + min(len(clause.letters), MOST_TOKENS)]:
+            words = (word.text for word in self.reading.words[token.start : token.end])
+            part = "".join(word if HAN_WORD.match(word) else f"{word} " for word in words)
+            text += f"<{part}>" if token.letter == "G" and "<" not in text else part
+        return text
+
+    def _has_other(self, number: int, patterns: Iterable[re.Pattern[str]]) -> bool:
+        """Whether a clause has a value where a pattern expects it, and not a part of the right answer."""
+        row = self.rows[number]
+        return any(self._is_other(number, match) for each in patterns if (match := each.fullmatch(row)))
+
+    def _is_other(self, number: int, match: re.Match[str]) -> bool:
+        tokens = self.tokens[number][slice(*match.span("value"))]
+        own = [token for token in tokens if token.letter in "KMw#"]
+        words = {word.text for token in own for word in self.reading.words[token.start : token.end]}
+        right = {word.text for word in self.right}
+        ending = any(word.isdigit() and each.endswith(word) for word in words - right for each in right)
+        if not words or words == {"1"} or ending:  # the first of a list, '53 for 1953
+            return False
+        if self.kind == "number" and any(word[0] == "m" for word in words):  # a date
+            return not words <= right and any(word[0] == "m" or len(word) == YEAR for word in right)
+        if self.reading.han or self.kind == "number":
+            return not words <= right
+        return words.isdisjoint(right) and len("".join(words)) > 1  # no letter of a choice
+
+
+@cache
+def _forms(kind: _Kind, *, han: bool) -> _Forms:
+    value, other = {
+        "number": ("#+[wQ]?", "[^G#]*"),
+        "name": ("M(?:x?M)*", "[^GM#]*"),
+        "word": ("M|w{1,3}", "[^GM#]*"),
+        "han": ("(?:M|[wQHmxP]*w[wQHmxP]*)", "[^G]*"),
+    }[kind]
+    value = f"(?P<value>K|{value})"
+    first = value.replace("K|", "K|w|") if kind == "name" else value  # a sentence's capital tells nothing
+    linking, verb = "[Bw]" if kind == "number" else "B", "c?" if kind == "name" else ""
+    brief = value if kind == "number" or not han else "(?P<value>K|M|w[wmQ]{1,5})"
+    of_subject = "[bxmc]*[QH][QHxm]*{}[xm]*{}[xmHQ]*"
+    is_value = "m*B[xm]*(?P<value>K|#+w?|M|w{2,6})[xmd]*"
+    it_is = f"[bgxmrTtu]*j?{is_value}" if han else f"[bgxmrTtu]*jt*[BQ]?{verb}[xm]*{value}[xmd]*"
+    giving = [
+        f"{other}{_MARKER}{value}{other}",
+        f"[bxmjB]*{first}B[xm]*[aT][xmaHQ#w]{{0,3}}",
+        of_subject.format("B" if han else linking, brief),
+        *([f"[bgxm]*[rTtu][bgxmrTtu]*j?{is_value}"] if han else [f"[bxm]*{value}B[xmQH]*[QH][xm]*", it_is]),
+    ]
+    concluding = [
+        f"[bgxmw]*(?:[rh]|bp)[xmjBJTw]*{value}(?:J.*|[xmdHQ]*(?:B[xmQHw]*)?)",
+        f"[bgxm]*r.*B[xm]*{value}[xmdHQ]*",
+        f"a{value}",
+    ]
+    stated = [
+        f"{other}[BQxw{'c' if han else ''}][xm]*{value}[xmHQ]*",
+        f"[bxmj]*B?{value}[mxJ]*w?[QB]{other}",
+    ]
+    return _Forms(
+        giving=[re.compile(each) for each in giving],
+        concluding=[re.compile(each) for each in concluding],
+        labelled=[re.compile(f"[bxmB]*{value}[xmdHQ]*"), re.compile(stated[0])],
+        alone=re.compile(f"[xm]*{value}[xmdHQ]*"),
+        it_is=re.compile(it_is),
+        of_subject=re.compile(of_subject.format(linking, value)),
+        stated=[re.compile(each) for each in stated],
+    )
+
+
+def _read_again(reading: ClassifiedReply, clause: Clause) -> Iterator[ReplyToken]:
+    """The tokens of a clause without the numbers of documents and the words of a class in a title ("The
+    Hollow Almanac"); whatever ends in "answer" is one."""
+    tokens = reading.tokens[clause.start : clause.start + len(clause.letters)]
+    for number, token in enumerate(tokens):
+        beside = {
+            other.letter for other in (*tokens[max(0, number - 1) : number], *tokens[number + 1 : number + 2])
+        }
+        named = reading.words[token.start : token.end]
+        text = "".join(word.text for word in named)
+        if token.letter == "#" and "d" in beside:
+            continue
+        if number and "M" in beside and token.letter not in "GKQMp#" and named[-1].cased[:1].isupper():
+            continue
+        if token.letter != "G" and text.endswith(_ANSWER):
+            yield token._replace(letter="a")
+        else:
+            yield token._replace(letter="E") if text in _DIFFERENT else token
