@@ -182,11 +182,15 @@ def _token_count(value: Any) -> int | None:
 
 def read_chat(data: bytes) -> Response:
     reply = _checked(_chat.decode(data))
-    tokens_in, tokens_out = _token_counts(reply.usage)
-    choice, version = _first(reply.choices), _version(reply)
-    status, text, reasoning, reason = _chat_answer(choice)
+    status, text, reasoning, reason = _chat_answer(_first(reply.choices))
     if reason.endswith(BEFORE_TEXT) and _has_hidden_reasoning(reply.usage):
         reason = f"{reason.removesuffix(BEFORE_TEXT)}{IN_REASONING}"
+    return _response(reply, status, text, reason, reasoning)
+
+
+def _response(reply: _ReplySource, status: Status, text: str, reason: str, reasoning: str = "") -> Response:
+    """A response with what its reply says of itself."""
+    (tokens_in, tokens_out), version = _token_counts(reply.usage), _version(reply)
     return Response(
         status=status,
         text=text,
@@ -277,7 +281,8 @@ def completion(data: bytes) -> Completion:
 
 def read_completion(data: bytes) -> Response:
     """The continuation of a plain text. Whether an empty one is an answer is for the benchmark to decide."""
-    choice, tokens_in, tokens_out, version = completion(data)
+    reply = _checked(_completions.decode(data))
+    choice = _first(reply.choices)
     status, finish = _finish_status(choice.finish_reason)
     reason = "" if status == "ok" else finish
     if status is None:
@@ -286,16 +291,7 @@ def read_completion(data: bytes) -> Response:
         reason = f"{finish} {BEFORE_TEXT}"
     elif status == "ok" and choice.text is None:
         status, reason = "unparsed", "no text"
-    text = choice.text or ""
-    return Response(
-        status=status,
-        text=text,
-        reason=reason,
-        tokens_in=tokens_in,
-        tokens_out=tokens_out,
-        model=version.model,
-        fingerprint=version.fingerprint,
-    )
+    return _response(reply, status, choice.text or "", reason)
 
 
 def read_vectors(data: bytes, count: int) -> list[Response]:
