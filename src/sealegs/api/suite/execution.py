@@ -36,7 +36,6 @@ from sealegs.report.suite import State, SuiteRun
 from sealegs.report.terminal.runs import RunsWatcher
 
 POLL_SECONDS = 0.1
-SHOW_SECONDS = 0.5
 STOP_SECONDS = 20.0
 """How long runs that were asked to stop may take."""
 THREADED = (
@@ -68,7 +67,6 @@ class Execution:
         self._outcomes: dict[str, SuiteRun] = {}
         self._parallel = parallel
         self._watcher = watcher
-        self._shown = 0.0
         for run in runs:
             outcome = earlier_outcome(root, run)
             # Of a folder without settings the run itself finds out whether it is this one.
@@ -97,7 +95,6 @@ class Execution:
             )
             raise
         finally:
-            self._shown = 0.0
             self._show()
             self._watcher.finish()
         return self._outcomes
@@ -114,10 +111,8 @@ class Execution:
                 self._running.append(_BegunRun(self._root / run.name, run))
 
     def _show(self) -> None:
-        if time.monotonic() - self._shown >= SHOW_SECONDS:
-            self._shown = time.monotonic()
-            progress = {begun.run.name: read_progress(begun.folder) for begun in self._running}
-            self._watcher.update([(run, progress.get(run.name)) for run in self._outcomes.values()])
+        progress = {begun.run.name: read_progress(begun.folder) for begun in self._running}
+        self._watcher.update([(run, progress.get(run.name)) for run in self._outcomes.values()])
 
     def _stop(self) -> None:
         """Ask all runs to end, and wait for them. A child that takes longer ends after this process."""
