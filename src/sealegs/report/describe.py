@@ -105,7 +105,11 @@ class RunDescription:
     @property
     def basis(self) -> Headline:
         """What the figures of the first run rest on; with several subjects, all of them together."""
-        return self._headline(next(iter(self.runs)), self.first.headline)
+        basis = self._headline(next(iter(self.runs)), self.first.headline)
+        sizes = sorted({figure.n for figure in self.first.headlines.values()})
+        if len(sizes) < 2:
+            return basis
+        return replace(basis, based_on=f"{sizes[0]:,} to {nouns(sizes[-1], self.layout.counted[0])}")
 
     @property
     def headline(self) -> Headline | None:

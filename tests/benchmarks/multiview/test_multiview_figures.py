@@ -24,6 +24,7 @@ from sealegs.benchmarks.multiview.methods import Outcome
 from sealegs.benchmarks.multiview.published import Pick
 from sealegs.errors import UsageError
 from sealegs.harness.registry import load_benchmark
+from sealegs.report.describe import describe
 from sealegs.types import Score, Status
 from triplets import named, store, triplet
 
@@ -234,6 +235,38 @@ def test_only_a_judge_that_reads_the_criterion_is_right_both_ways(
     assert run.verdict.startswith(f"Right under both criteria in {8 * both_ways:.0f} of 8 pairs, where guess")
     results = json.loads((run.path / "export" / "results.json").read_text())
     assert list(results["methods"][JUDGE]) == ["correct", "ties", "total", "accuracy"]
+
+
+def unreadable_under_age(prompt: str) -> str:
+    return "Well." if shown(prompt)[0] == "age" and re.search("use [012]", prompt) else by_criterion(prompt)
+
+
+def test_the_coverage_of_both_ways_is_that_of_pairs(tmp_path: Path) -> None:
+    data = store(tmp_path / "t.jsonl", [each for n in range(10) for each in asked_both_ways(n)])
+    with Scripted(unreadable_under_age) as server:
+        alone, beside = (
+            sl.run("multiview", data=data, method=methods, base_url=server.url, out=tmp_path / str(number))
+            for number, methods in enumerate(([JUDGE], [JUDGE, "bm25"]))
+        )
+    with Scripted(by_criterion) as server:
+        whole = sl.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / "whole")
+    assert (alone.headline.value, alone.headline.n, alone.headline.coverage) == (1.0, 7, 7 / 10)
+    assert alone.summary["accuracy"].coverage == 17 / 20
+    assert beside.headline.coverage == beside.coverages[""] == 7 / 10
+    for run in (alone, beside):
+        assert "coverage is only 70% and there are only 7 pairs" in run.verdict
+    lines = describe(beside).overview().lines
+    assert any(line.startswith("over 7 to 10 pairs, coverage ⚠ 70% (") for line in lines)
+    assert sl.gate(alone, whole).checks[0].reason.startswith("coverage 70% is under the floor of 95%")
+
+
+def test_a_triplet_that_is_in_no_pair_is_covered_too(tmp_path: Path) -> None:
+    pairs = [each for n in range(3, 7) for each in asked_both_ways(n)]
+    triplets = [*pairs, *(asked_both_ways(n)[1] for n in range(3))]
+    with Scripted(unreadable_under_age) as server:
+        data = store(tmp_path / "t.jsonl", triplets)
+        run = sl.run("multiview", data=data, method=[JUDGE], base_url=server.url, out=tmp_path / "run")
+    assert run.coverages == {"": 1.0, "accuracy": 8 / 11}
 
 
 def outcome(*picks: Pick | None) -> Outcome:

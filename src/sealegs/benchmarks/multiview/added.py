@@ -203,7 +203,7 @@ def summarise(
     names = {stats.scope_name(metric, {"method": methods[0]}): metric for metric in HEADLINES}
     headlines = [metric for name, metric in names.items() if name in summary]
     return {
-        **{metric: _headline(metric, by_method, summary, methods) for metric in headlines},
+        **{metric: _headline(metric, summary, methods) for metric in headlines},
         **summary,
     }
 
@@ -238,23 +238,22 @@ def _pair_scores(scores: Iterable[Score]) -> list[Score]:
     return pairs
 
 
-def _headline(metric: str, by_method: Sequence[Score], summary: Summary, methods: Sequence[str]) -> Figure:
+def _headline(metric: str, summary: Summary, methods: Sequence[str]) -> Figure:
     """The method's figure, and no value where there are several methods: they have no figure in common.
 
-    The coverage is that of all methods over all triplets, so that a failure of any of them is seen.
+    The coverage is then the lowest of them, so that a failure of any method is seen.
     """
-    statuses: Counter[str] = Counter()
-    for score in by_method:
-        statuses.update(score.statuses)
-    coverage = sum(score.answered for score in by_method) / statuses.total()
     figures = [summary[stats.scope_name(metric, {"method": method})] for method in methods]
-    figure = figures[0]
-    if len(figures) > 1:
-        figure = replace(
-            figure, value=None, low=None, high=None, method="none: each method has its own figure",
-            n=max(each.n for each in figures), clusters=max(each.clusters for each in figures),
-        )  # fmt: skip
-    return replace(figure, coverage=coverage, statuses=dict(statuses))
+    if len(figures) == 1:
+        return figures[0]
+    statuses: Counter[str] = Counter()
+    for figure in figures:
+        statuses.update(figure.statuses)
+    return replace(
+        figures[0], value=None, low=None, high=None, method="none: each method has its own figure",
+        n=max(each.n for each in figures), clusters=max(each.clusters for each in figures),
+        coverage=min(each.coverage for each in figures), statuses=dict(statuses),
+    )  # fmt: skip
 
 
 def _of_method(score: Score, method: str) -> Score:

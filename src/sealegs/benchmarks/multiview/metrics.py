@@ -6,7 +6,7 @@ from sealegs.page.metrics import Metric, units
 
 METRICS = (
     Metric(
-        "accuracy", "Triplet accuracy", "share", "higher", chance=0.5, main=True,
+        "accuracy", "Triplet accuracy", "share", "higher", chance=0.5, main=True, needs_coverage=True,
         meaning="How often a method picks the document that is more like the anchor under the criterion; of "
         "a judge, which is asked in both orders, a triplet counts ½ where it is right in one of them.",
         caution="A tie is not correct, and on triplets that were built against BM25 one half is not its "
