@@ -112,14 +112,13 @@ class Answering:
         return bool(find("answer_is", letters)) or self._is_labelled(number)
 
     def _is_labelled(self, number: int) -> bool:
-        """Whether the words before a clause announce the answer: a label, or a heading over nothing else."""
+        """Whether the words before a clause announce the answer."""
         label = number - 1
         while label > 0 and re.fullmatch("[bg]", self.letters[label]):
             label -= 1  # "As to your question, though: Rome"
         if label < 0 or self.tiers[label] or not find("answer_label", self.letters[label]):
             return False
-        heading = find("answer_heading", self.letters[label]) and find("named_alone", self.letters[number])
-        return bool(heading) or not any(ends_sentence(self.clauses, n) for n in range(label, number))
+        return not any(ends_sentence(self.clauses, n) for n in range(label, number))
 
     def _is_of_a_document(self, number: int) -> bool:
         """Whether a clause is a value behind its document, or behind what was asked: "Document 3: Rome"."""

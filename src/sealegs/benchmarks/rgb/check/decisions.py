@@ -69,11 +69,7 @@ class _ReplyClauses:
         declining: list[int] = []
         numbers = range(len(self.letters))
         if right:
-            clear = [
-                n
-                for n in about_question
-                if self.tiers[n] != "not_there" or find("not_in_them", self.letters[n])
-            ]
+            clear = [n for n in about_question if self.tiers[n] != "not_there"]
             giving = [n for n in given if self.answering.gives(n, clear)] if clear else given
             if (clear and answers and not giving) or (giving and self._refuses_at_last(clear, giving)):
                 concluded = any("G" not in self.letters[n] and self.answering.concludes(n) for n in numbers)

@@ -50,9 +50,7 @@ class Remarks:
         only_no = letters == "n" and (self.yes_or_no or not ends_sentence(self.clauses, number))
         if (reported and not re.search("[Alv]", letters)) or only_no:
             return ""
-        if any(
-            find(tier, letters) for tier in ("finds_no_error", "answer_rejected", "of_a_story")
-        ) or denies_somebody(letters):
+        if any(find(tier, letters) for tier in ("answer_rejected", "of_a_story")) or denies_somebody(letters):
             return ""
         if find("refuses", letters) and not re.search("[fe]", letters):
             return "refuses"

@@ -24,11 +24,7 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
             continue
         if number == 1 and "d" not in everything and _answers_itself(listed):
             continue
-        tiers = (
-            ["error"] * about_documents
-            + ["factual_error", "error_in_the_matter"] * (not about_error)
-            + ["error_at_first"] * (number == 0 and not about_error)
-        )
+        tiers = ["error"] * about_documents + ["factual_error", "error_in_the_matter"] * (not about_error)
         if _is_about_documents(listed, number):
             tiers.append("error_alone")
         found = next((match for tier in tiers if (match := find(tier, clause.letters))), None)
@@ -64,8 +60,6 @@ def _contradictions(listed: Sequence[Clause], everything: str) -> list[TokenSpan
             spans.append(quote(clause, find("contradicts", clause.letters)))
         elif find("reported", letters) and "n" in letters:
             continue  # "The document states that it is not Leeds": the document denies it
-        elif find("states", letters) and find("not_false", before):
-            spans.append(quote(clause, find("states", clause.letters)))
         elif find("as_they_say", letters) and before.endswith("K") and "G" in everything:
             spans.append(quote(clause, find("as_they_say", clause.letters)))
         elif find("takes_back", letters) and find("states_false", before):
