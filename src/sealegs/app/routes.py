@@ -98,7 +98,7 @@ def _load_pages(runs: Path) -> None:
         _function(page.function)
     for name in LATE:
         import_module(name)
-    compile_templates("app/templates", "report", "report/samples", "page")
+    compile_templates()
     list_benchmarks()  # their modules are imported by that
     builders_by_name()
     gc.freeze()  # what is loaded by now stays: no page waits until all of it is looked through for garbage

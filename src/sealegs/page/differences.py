@@ -19,6 +19,8 @@ _NO_SPACES = (
 """Scripts without spaces between words."""
 _WORD = rf"([^\W{_NO_SPACES}]+|[{_NO_SPACES}]|[^\w\s])"
 
+_LETTER = "(?s)(.)"
+
 
 class SplitWords(NamedTuple):
     """Words, punctuation marks, letters of a script without spaces, and where each begins and ends."""
@@ -39,22 +41,17 @@ class Differences(NamedTuple):
     """False where only the first MOST_WORDS words of a text were compared."""
 
 
-def located_words(text: str, most: int = MOST_COMPARED_WORDS) -> SplitWords:
+def located_words(text: str, most: int = MOST_COMPARED_WORDS, word: str = _WORD) -> SplitWords:
     """The first words of a text, at most so many."""
-    parts = re.split(_WORD, text, maxsplit=most)  # what is between words, and the words
+    parts = re.split(word, text, maxsplit=most)  # what is between words, and the words
     ends = list(accumulate(map(len, parts)))
     return SplitWords(parts[1::2], ends[:-1:2], ends[1::2])
-
-
-def _located_letters(text: str, most: int) -> SplitWords:
-    count = min(len(text), most)
-    return SplitWords(text[:count], range(count), range(1, count + 1))
 
 
 @lru_cache(maxsize=8)
 def _first_words(text: str, letters: bool) -> SplitWords:
     """One more than are compared, and kept: several texts are compared with the same one."""
-    return (_located_letters if letters else located_words)(text, MOST_COMPARED_WORDS + 1)
+    return located_words(text, MOST_COMPARED_WORDS + 1, _LETTER if letters else _WORD)
 
 
 def differences(text: str, other: str, *, letters: bool = False) -> Differences:

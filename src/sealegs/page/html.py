@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -25,12 +24,10 @@ def overview_page(overview: Overview) -> str:
     return render("report/overview.html", title=overview.title, overview=overview)
 
 
-def compile_templates(*folders: str) -> None:
-    """Compile the templates of some folders of the package, so that the first page does not wait for it."""
-    for folder in folders:
-        for file in files("sealegs").joinpath(folder).iterdir():
-            if file.name.endswith(".html"):
-                _environment().get_template(f"{folder}/{file.name}")
+def compile_templates() -> None:
+    """Compile all templates of the package, so that the first page does not wait for it."""
+    for name in _environment().list_templates(["html"]):
+        _environment().get_template(name)
 
 
 @cache
