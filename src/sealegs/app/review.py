@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -13,7 +14,6 @@ import msgspec
 from msgspec import Struct
 from multidict import MultiMapping
 
-from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.files.remote.sources import HUB, is_elsewhere
 from sealegs.models.registry import called_hosts, split_spec
@@ -22,6 +22,8 @@ from sealegs.types import ModelRef
 S = TypeVar("S", bound=Struct)
 
 HUB_HOST = "huggingface.co"
+SEAL_KEY = secrets.token_bytes(32)
+"""Of this process, and on no page: every form has the token of forms."""
 
 
 class CalledHost(NamedTuple):
@@ -53,19 +55,19 @@ def calls_of(refs: Mapping[str, ModelRef], sources: Iterable[str]) -> list[Calle
     return calls
 
 
-def sealed(settings: AppSettings, chosen: Struct) -> dict[str, str]:
+def sealed(chosen: Struct) -> dict[str, str]:
     """What was chosen as fields of a form, with a seal that only this server can make."""
     text = msgspec.json.encode(chosen, order="deterministic").decode()
-    return {"reviewed": text, "seal": _seal(settings, text)}
+    return {"reviewed": text, "seal": _seal(text)}
 
 
-def unsealed(settings: AppSettings, form: MultiMapping[Any], kind: type[S]) -> S:
+def unsealed(form: MultiMapping[Any], kind: type[S]) -> S:
     """What was chosen on the page before; refused where it was changed since."""
     text = str(form.get("reviewed", ""))
-    if not hmac.compare_digest(_seal(settings, text).encode(), str(form.get("seal", "")).encode()):
+    if not hmac.compare_digest(_seal(text).encode(), str(form.get("seal", "")).encode()):
         raise UsageError("these settings are not those of the page before: fill in the form again.")
     return msgspec.json.decode(text, type=kind)
 
 
-def _seal(settings: AppSettings, text: str) -> str:
-    return hmac.new(settings.form_token.encode(), text.encode(), hashlib.sha256).hexdigest()
+def _seal(text: str) -> str:
+    return hmac.new(SEAL_KEY, text.encode(), hashlib.sha256).hexdigest()

@@ -91,7 +91,7 @@ def review(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response
     return render_page(
         settings, "build_review.html", "/build",
         title="Build this set?", facts=facts, calls=calls,
-        fields=[*sealed(settings, chosen).items(), *fields.repeated(form, chosen.options)],
+        fields=[*sealed(chosen).items(), *fields.repeated(form, chosen.options)],
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def _name(form: MultiMapping[Any]) -> str:
 
 def start(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     """Start exactly what was looked at."""
-    _start(settings, unsealed(settings, form, BuildRequest))
+    _start(settings, unsealed(form, BuildRequest))
 
 
 def _start(settings: AppSettings, chosen: BuildRequest) -> NoReturn:

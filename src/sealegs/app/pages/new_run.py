@@ -138,7 +138,7 @@ def review(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response
 
 def test(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """Send the model a few small requests, and show what came of them on the same page."""
-    chosen = unsealed(settings, form, RunRequest)
+    chosen = unsealed(form, RunRequest)
     trial: ModelTrial | str
     try:
         trial = try_model(chosen.model or "")
@@ -165,7 +165,7 @@ def _reviewed(
         trial=trial,
         signs=SIGNS,
         fields=[
-            *sealed(settings, chosen).items(),
+            *sealed(chosen).items(),
             *fields.repeated(form, chosen.options),
             ("data", chosen.data),
         ],
@@ -189,7 +189,7 @@ def _facts(chosen: RunRequest) -> dict[str, str]:
 
 def start(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     """Start exactly what was looked at."""
-    chosen = unsealed(settings, form, RunRequest)
+    chosen = unsealed(form, RunRequest)
     settings.runs.mkdir(parents=True, exist_ok=True)
     process = start_process(settings.runs, chosen.benchmark, **chosen.arguments)
     raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")
