@@ -12,7 +12,7 @@ What there is, under the names of the command line:
     dry_run                  what a run would ask, and what that would cost
     build                    make a data set, from a seed or from your own texts
     compare, gate            runs against each other; a run against a baseline
-    leaderboard              runs by their headline; those that do not differ significantly share a rank
+    leaderboard              runs by their headline, each with how many are significantly better
     flips                    the samples on which two runs differ, the largest changes first
     scorecard, export        a model's runs side by side; a run as CSV, Parquet, published or shared files
     render                   the page of a run, or of several side by side, as HTML

@@ -30,14 +30,13 @@ def ranks(board: Leaderboard) -> dict[str, int | None]:
     return {row.name: row.rank for row in board.rows}
 
 
-def test_entries_that_do_not_differ_significantly_share_a_rank(tmp_path: Path) -> None:
+def test_a_rank_is_one_more_than_the_number_of_entries_that_are_better(tmp_path: Path) -> None:
     runs = [store_model(tmp_path / f"m{n}", shift, n) for n, shift in enumerate((0.0, 0.1, 0.1005, -0.2))]
     [board] = sl.leaderboard(runs)
     assert ranks(board) == {"m1": 1, "m2": 1, "m0": 3, "m3": 4}
     assert [row.rank for row in board.rows] == [1, 1, 3, 4]
     assert {row.name: row.figure for row in board.rows} == {run.spec.subject: run.headline for run in runs}
     assert "1 shared" in repr(board)
-    assert "share a rank" in repr(board)
     close = [store_model(tmp_path / f"c{n}", shift, n) for n, shift in enumerate((0.0, 0.009, 0.0, 0.0))]
     assert min(each.p or 1.0 for each in sl.compare(*close).differences) < 0.05  # before the correction
     assert {row.rank for row in sl.leaderboard(close)[0].rows} == {1}
@@ -172,6 +171,18 @@ def test_no_run_ranks_above_one_with_a_better_value(tmp_path: Path) -> None:
     assert [(row.name, row.rank) for row in board.rows] == [("best", 1), ("next", 2), ("wild", 2)]
     assert board.lead == "best and wild do not differ significantly (0.70 to 0.83)."
     assert board.footnotes == ["Ranked by value, though not significantly worse than some runs above: wild."]
+
+
+def test_neighbours_of_different_rank_need_not_differ(tmp_path: Path) -> None:
+    values = {name: noisy(0.006 * n, seed=n) for n, name in enumerate("cba")}
+    runs = [store_run(tmp_path / name, headline(each), model=name) for name, each in values.items()]
+    pairs = {(each.a, each.b): each.different for each in sl.compare(*runs).differences}
+    assert pairs == {("c", "b"): False, ("c", "a"): True, ("b", "a"): False}
+    [board] = sl.leaderboard(runs)
+    assert [(row.name, row.rank) for row in board.rows] == [("a", 1), ("b", 1), ("c", 2)]
+    shown = " ".join(repr(board).split())
+    assert "A model's rank is one more than the number of models that are significantly better" in shown
+    assert "share a rank" not in shown
 
 
 def test_a_model_that_is_never_right_ranks_last(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ PROMISED = {
     "quickstart": {
         "plan": "generate", "run": "95% interval", "summary": "coverage 100%", "explained": "lev_score",
         "view": "tokens of the target", "compare": "2 runs compared", "flips": "Flip(sample=",
-        "leaderboard": "share a rank", "gate": "Gate passed", "scorecard": "Similarity of the answers",
+        "leaderboard": "rank is one more", "gate": "Gate passed", "scorecard": "Similarity of the answers",
     },
     "rgb": {"check": "by hand as in the run", "interval": "(3 questions)"},
     "miron": {"levenshtein": "scores by hand are those of the run", "typos": "points lost to typos"},

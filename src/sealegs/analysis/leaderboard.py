@@ -1,4 +1,4 @@
-"""Runs in order of their headline: those that do not differ significantly share a rank."""
+"""Runs in order of their headline, ranked by how many others are significantly better."""
 
 from __future__ import annotations
 

@@ -31,7 +31,10 @@ Address: TypeAlias = Callable[[Path], str]
 """The link to a run's folder; empty where there is none."""
 
 PAGE, MARKDOWN = "leaderboard.html", "leaderboard.md"
-SHARED = "Models share a rank when the data can't separate them (paired tests, corrected by Holm)."
+RANKS = (
+    "A model's rank is one more than the number of models that are significantly better (paired tests, "
+    "corrected by Holm); none ranks above one with a better value."
+)
 
 
 class SuiteRun(Struct, frozen=True, kw_only=True):
@@ -90,7 +93,7 @@ def suite_overview(result: SuiteResult) -> Overview:
     boards = [board for board in result.boards if board.rows]
     notes = [f"{board.title}: {note}" for board in result.boards for note in board.footnotes]
     meanings = list(dict.fromkeys(filter(None, map(_meaning, boards))))
-    shared = [SHARED] if any(len(board.rows) > 1 for board in boards) else []
+    ranks = [RANKS] if any(len(board.rows) > 1 for board in boards) else []
     page = Path(result.path, PAGE)
     return Overview(
         f"Leaderboard: {result.name}",
@@ -99,7 +102,7 @@ def suite_overview(result: SuiteResult) -> Overview:
             *_unranked(result),
             *_gates(result),
         ],
-        footnotes=[*notes, *shared, *meanings],
+        footnotes=[*notes, *ranks, *meanings],
         lead=f"{nouns(len(result.runs), 'runs')}: {outcome}.{spent}",
     )
 
@@ -107,7 +110,7 @@ def suite_overview(result: SuiteResult) -> Overview:
 def board_overview(board: Leaderboard, address: Address | None = None) -> Overview:
     """One leaderboard by itself; in the app with the addresses of its runs."""
     meaning = _meaning(board)
-    notes = [*board.footnotes, *([SHARED] if len(board.rows) > 1 else []), *([meaning] if meaning else [])]
+    notes = [*board.footnotes, *([RANKS] if len(board.rows) > 1 else []), *([meaning] if meaning else [])]
     grids = [replace(_board(board, address), title="", lead="")] if board.rows else []
     return Overview(board.title, grids=grids, footnotes=notes, verdicts=[board.lead] if board.lead else [])
 
