@@ -66,6 +66,19 @@ def test_runs_that_were_asked_other_things_have_a_board_of_their_own(tmp_path: P
         sl.compare(alike[0], others)
 
 
+def test_runs_with_another_limit_are_tested_on_the_questions_that_both_have(tmp_path: Path) -> None:
+    runs = [
+        store_run(tmp_path / model, headline(noisy(shift, seed=questions)[:questions]), model=model)
+        for model, shift, questions in (("all", 0.0, 20), ("half", 0.1, 10))
+    ]
+    assert sl.compare(*runs).differences[0].clusters == 10
+    [board] = sl.leaderboard(runs)
+    assert [(row.name, row.rank, row.figure.clusters) for row in board.rows] == [
+        ("half", 1, 10),
+        ("all", 2, 20),
+    ]
+
+
 def test_a_folder_that_cannot_be_read_is_named_and_the_others_are_ranked(tmp_path: Path) -> None:
     store_model(tmp_path / "whole", 0.0, 1)
     broken = store_model(tmp_path / "broken", 0.0, 2)
