@@ -39,6 +39,8 @@ class Spelling(Struct, frozen=True, forbid_unknown_fields=True):
     """What may be behind an answer of one Han character."""
     persons: tuple[str, ...]
     """Words of a question that asks for a person."""
+    roles: tuple[str, ...]
+    """What a person is, behind "which" and "what"."""
 
 
 _FIGURE, _CURRENCY = "[\\d零一二两三四五六七八九十]", "[$€£¥]"
@@ -90,7 +92,8 @@ def asks_for_person(query: str) -> bool:
 @cache
 def _persons() -> re.Pattern[str]:
     latin, other = _by_script(SPELLING.persons)
-    return re.compile(rf"\b(?:{latin})\b|{other}", re.IGNORECASE)
+    roles = rf"\b(?:which|what)(?: \w+)? (?:{'|'.join(SPELLING.roles)})\b"
+    return re.compile(rf"\b(?:{latin})\b|{other}|{roles}", re.IGNORECASE)
 
 
 @cache

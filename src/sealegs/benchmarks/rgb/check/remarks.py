@@ -37,7 +37,7 @@ class Remarks:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
         own = ".".join(letters for n, letters in enumerate(self.letters) if not _is_spoken(listed, n))
-        self._is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
+        self.is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
         self._names_documents = bool(re.search("[paSdqi]", own))
         self._speaks_of_itself = bool(re.search("[paS]|d.*d", own))
 
@@ -73,7 +73,7 @@ class Remarks:
         letters, matter = self.letters[number], self._matter(self.letters[number])
         if _is_spoken(self.clauses, number):
             return False
-        if self._is_short or find("of_documents", letters):
+        if self.is_short or find("of_documents", letters):
             return True
         if self._names_documents and not matter and self._has_speaker(number):
             return True
@@ -134,8 +134,12 @@ class Remarks:
         letters = self.letters[number]
         if self.value_set_aside(number) is not None:
             return True
-        if _is_about_some(letters) or (self._continues(number) and _is_about_some(self.letters[number - 1])):
+        before = self.letters[number - 1]
+        if _is_about_some(letters) or (self._continues(number) and _is_about_some(before)):
             return True
+        same = number and not ends_sentence(self.clauses, number - 1)
+        if same and re.match("W[Bm]*n", letters) and re.fullmatch("[^JHQqad]*w[^JHQqad]*", before):
+            return True  # "the glass had arrived, which is not mentioned"
         if self._is_under_another_label(number) or self._is_of_the_value(number):
             return True
         if re.search("[qaJ]", letters):

@@ -22,6 +22,9 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
     for number, clause in enumerate(listed):
         if find("no_error", clause.letters) or (corrects_itself and "d" not in clause.letters):
             continue
+        after = listed[number + 1].letters if number + 1 < len(listed) else ""
+        if re.fullmatch("[mxT]*e[mxdT]*", clause.letters) and re.fullmatch("[mx]*n[mxe]*", after):
+            continue  # "Factual errors: none"
         if number == 1 and "d" not in everything and _answers_itself(listed):
             continue
         tiers = ["error"] * about_documents + ["factual_error", "error_in_the_matter"] * (not about_error)
