@@ -14,9 +14,12 @@ facts (`wording` begins with their class; `debatable`: a careful reader may diff
 of yes or no in a sentence, and values with others beside them, by a writer who knew the rules (the errors on
 those called `second` were counted and not read); `hedged`, declines, and values given with a hedge, by
 another such writer, whose errors were counted and not read; `set_aside`, answers that name another value to
-set it aside, the right one or a wrong one, written before the rules for them. All but the first were labelled
-by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers were read
-since, and of the others counted.
+set it aside, the right one or a wrong one, written before the rules for them; `named`, and for MIRAE
+`named.mirae`, answers beside another value that is only named, each also the other way round, titles of
+words of silence, headings over errors or none, units, and surnames, by a writer who knew the rules, before
+rules were changed for them (errors on wordings of even numbers were counted and not read). All but the first
+were labelled by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers
+were read since, and of the others counted.
 """
 
 from __future__ import annotations
@@ -49,6 +52,7 @@ Part: TypeAlias = Literal[
     "chat_style",
     "hedged",
     "set_aside",
+    "named",
 ]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}

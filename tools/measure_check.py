@@ -80,7 +80,7 @@ requests to decline and three to report did so, three and two more were made. La
 check was applied; 17 and 3 on which careful readers may differ are left out. When first measured rejection
 had .766 and .973, right answers .961 and 1, error detection .944 and 1 (English). The errors were counted and
 not read: to the usual prompts, of which one reply declines and one reports, two rejections, two right answers
-and one report are false, by the rules of now."""
+and one report were false. Later the false rejections on odd lines were read, of which two went."""
 HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
@@ -89,6 +89,11 @@ SET_ASIDE = """Wrong answers that name the right value only to set it aside, and
 one so, or remark on other things, written before there were rules for them: precision and recall of right
 answers were .674 and 1, .682 and 1. No false answer is known of them, so that contradicting a document is
 not found as a report."""
+NAMED = """By a writer who knew the rules, before any was changed for them: a value given beside another one
+that is only named, with the right value and a wrong one in either place, titles that are words of silence or
+negation, headings over errors or over none, units and surnames. On the half that was not read right answers
+had .774 and .953 before, .884 and 1 after (English), .847 and 1 both times (Chinese), and error detection
+.833 and 1, then 1 and 1, and .333 and 1, then .5 and 1."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -102,6 +107,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
     "hedged": ("Declines and hedged answers", HEDGED),
     "set_aside": ("Replies that set a value aside", SET_ASIDE),
+    "named": ("Values that are only named", NAMED),
 }
 DOCUMENTS = """## Documents in place of replies
 

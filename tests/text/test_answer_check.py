@@ -57,6 +57,14 @@ def test_a_denial_of_something_else_denies_no_answer() -> None:
     assert stated_answer(reply, parts("400")) != [None]
 
 
+def test_a_surname_answers_where_the_question_asks_which_author_it_was() -> None:
+    for query, stated in (
+        ("Which playwright wrote Hamlet?", True),
+        ("Which play is by the author Pym?", False),
+    ):
+        assert (stated_answer("Shakespeare.", parts("William Shakespeare"), query) != [None]) is stated
+
+
 def test_each_part_of_an_answer_is_denied_by_itself() -> None:
     expected = parts(["nitrogen", ["21", "21%"]])
     reply = "Oxygen makes up 21% of the air, but it is not nitrogen that we breathe in."

@@ -148,3 +148,23 @@ def test_what_is_set_apart_from_an_answer_or_is_no_lack_of_it_declines_nothing(
 )
 def test_what_may_be_wrong_and_the_reply_s_own_answer_are_no_error_of_the_documents(reply: str) -> None:
     assert not verdict(PERSON, reply).detected
+
+
+def test_a_remark_on_a_matter_that_only_the_reply_speaks_of_declines_nothing() -> None:
+    reply = (
+        "The documents mention that the stone was laid for Jonas Webb, and walls were high, but the glass "
+        "had arrived in the wrong size, which is not mentioned in the given context."
+    )
+    assert not verdict(PERSON, reply).rejected
+
+
+@pytest.mark.parametrize(
+    ("reply", "detected"),
+    [
+        ("### Factual errors\nNone.\n\n### Answer\n{right}", False),
+        ("### Factual errors\nNo errors.\n\n### Answer\n{right}", False),
+        ("### Factual errors\n\n### Answer\n{right}", True),
+    ],
+)
+def test_a_heading_over_none_reports_no_error(reply: str, detected: bool) -> None:
+    assert verdict(PERSON, reply.format(right=PERSON[1])).detected is detected

@@ -40,10 +40,12 @@ _ANSWER = ("answer", "答案", "답")
 _DIFFERENT = ("different", "separate", "不同")
 _SEEMING = ("seem", "look", "appear", "似乎", "看起来", "好像", "看似")
 _MARKER = "(?:a[xm]*B|[Tt][xmaHQw#d]{0,8}?[Bc]{1,2})[xmj]*"
-_LABEL = re.compile("[bgxmrTtu]*aB?")
+_LABEL = re.compile("[bgxmrTtup]*aB?")
 _SUBJECT = re.compile("[bgxmrw]*[QHJ][QHJxmjw]*")
 """What was asked for, before the value: "Host city: Paris"."""
-_GIVES_RIGHT = re.compile(f"{_MARKER}G|[aV][xm]*G|GB[xm]*[aT]|r[^n]*G|(?:^|[^#])Q[^nb#M]*G")
+_GIVES_RIGHT = re.compile(
+    f"{_MARKER}G|[aV][xm]*G|GB[xm]*[aT]|G(?:B[xm]*[wW][xm]*q|UB)|r[^n]*G|(?:^|[^#])Q[^nb#M]*G"
+)
 _IS_RIGHT = re.compile("[brTtu]*(?:(?:j[xmt]*B?|B|[QH][QHxm]*B?)[xm]*|m*|x)G[xmdHQ]*")
 _STATES_NOTHING = re.compile("[GneyLNfgE=V~Y]|(?<!T)d(?!T)|^b?[xm]*[oE#IjM]m*c")
 """What no clause has that gives another answer: the right one, a negation, a document, an error, a belief,
@@ -97,6 +99,9 @@ def _other_answer(reply: _Reply) -> TokenSpan | None:
     if _FALSE_FIRST.match(reply.rows[0]) and not re.search("[neyXhtTbrua]", before):
         return _whole(listed[0])
     aside = [n for n in naming if reply.is_aside(n)]
+    pairs = [n for n in naming if n not in aside and reply.pairs(n)]
+    if aside and pairs and len(aside) + len(pairs) == len(naming):
+        return _whole(listed[pairs[-1]])  # "York and Leeds. York is of another list"
     if any(reply.gives_right(n) for n in naming if n not in aside):
         return None
     numbers = range(len(listed))
@@ -126,6 +131,8 @@ class _Forms(NamedTuple):
     it_is: re.Pattern[str]
     of_subject: re.Pattern[str]
     """ "The festival is in Oslo"."""
+    paired: Sequence[re.Pattern[str]]
+    """Beside the right answer."""
     stated: Sequence[re.Pattern[str]]
     """At the end of a clause, or before a word of the question."""
 
@@ -191,6 +198,10 @@ class _Reply:
         opposes = number > 0 and repeats > 0 and bool(_CONCEDED.search(self._sentence(number - 1)))
         stated = self.forms.stated if repeats >= HALF_QUESTION or opposes else [self.forms.of_subject]
         return self._has_other(number, stated)
+
+    def pairs(self, number: int) -> bool:
+        """Whether a clause is only the right answer and another value beside it."""
+        return self._has_other(number, self.forms.paired)
 
     def has_value(self, number: int) -> bool:
         """Whether a clause begins or ends with another value, that the right one may be compared with."""
@@ -310,6 +321,7 @@ def _forms(kind: _Kind, *, han: bool) -> _Forms:
     giving = [
         f"{other}{_MARKER}{value}{other}",
         f"[bxmjB]*{first}B[xm]*[aT][xmaHQ#w]{{0,3}}",
+        f"[bxm]*{first}(?:B[xmwW]*q|UB)[xmq]*",
         of_subject.format("B" if han else linking, brief),
         *([f"[bgxm]*[rTtu][bgxmrTtu]*j?{is_value}"] if han else [f"[bxm]*{value}B[xmQH]*[QH][xm]*", it_is]),
     ]
@@ -329,6 +341,7 @@ def _forms(kind: _Kind, *, han: bool) -> _Forms:
         alone=re.compile(f"[xm]*{value}[xmdHQ]*"),
         it_is=re.compile(it_is),
         of_subject=re.compile(of_subject.format(linking, value)),
+        paired=[re.compile(f"[xm]*G[xm]+{value}"), re.compile(f"[xm]*{value}[xm]+G")],
         stated=[re.compile(each) for each in stated],
     )
 

@@ -25,10 +25,6 @@ LONG = 12
 """Clauses of a sentence, to either side of one, that are read with it."""
 
 
-_OF_OWN_MATTER = re.compile("n[^JHQqw]*[cik][^JHQqw]*[jxm][^JHQqw]*w[^JHQqa]*$")
-"""What a document leaves out is named, and nothing of the question: "no information about the auction"."""
-
-
 class Decisions(NamedTuple):
     """What a reply does, and the tokens that decided it."""
 
@@ -129,12 +125,8 @@ class _ReplyClauses:
             n
             for n in remarks
             if self.tiers[n] != "not_said"
-            or not (find("beside_the_matter", self.letters[n]) or self._is_of_own_matter(n))
+            or not (find("beside_the_matter", self.letters[n]) or self.remarks.is_of_own_matter(n))
         ]
-
-    def _is_of_own_matter(self, number: int) -> bool:
-        """Whether a clause of a longer reply declines a matter that only the reply speaks of."""
-        return not self.remarks.is_short and bool(_OF_OWN_MATTER.search(self.letters[number]))
 
     def _is_told_by_one(self, number: int) -> bool:
         """Whether a clause is what one document says, at the end of a reply."""

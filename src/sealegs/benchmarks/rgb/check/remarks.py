@@ -22,6 +22,9 @@ one with more tells something. Two Han characters are a word."""
 NEAR = 3
 """Clauses of one sentence that somebody may speak."""
 
+_OF_OWN_MATTER = re.compile("n[^JHQqw]*[cik][^JHQqw]*[jxm][^JHQqw]*w[^JHQqa]*$")
+"""What a document leaves out is named, and nothing of the question: "no information about the auction"."""
+
 
 class Remarks:
     """The clauses of a reply, and which of them are remarks. `errors`: where it reports an error."""
@@ -37,7 +40,7 @@ class Remarks:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
         own = ".".join(letters for n, letters in enumerate(self.letters) if not _is_spoken(listed, n))
-        self.is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
+        self._is_short = self._matter(".".join(self.letters)) <= SHORT_REPLY
         self._names_documents = bool(re.search("[paSdqi]", own))
         self._speaks_of_itself = bool(re.search("[paS]|d.*d", own))
 
@@ -73,7 +76,7 @@ class Remarks:
         letters, matter = self.letters[number], self._matter(self.letters[number])
         if _is_spoken(self.clauses, number):
             return False
-        if self.is_short or find("of_documents", letters):
+        if self._is_short or find("of_documents", letters):
             return True
         if self._names_documents and not matter and self._has_speaker(number):
             return True
@@ -137,9 +140,8 @@ class Remarks:
         before = self.letters[number - 1]
         if _is_about_some(letters) or (self._continues(number) and _is_about_some(before)):
             return True
-        same = number and not ends_sentence(self.clauses, number - 1)
-        if same and re.match("W[Bm]*n", letters) and re.fullmatch("[^JHQqad]*w[^JHQqad]*", before):
-            return True  # "the glass had arrived, which is not mentioned"
+        if self._says_more_of_its_matter(number):
+            return True
         if self._is_under_another_label(number) or self._is_of_the_value(number):
             return True
         if re.search("[qaJ]", letters):
@@ -147,6 +149,19 @@ class Remarks:
         if find("about_a_detail", letters):
             return True
         return not re.search("[HQ]", letters) and bool(re.search("[wM]", letters))
+
+    def _says_more_of_its_matter(self, number: int) -> bool:
+        """Whether a clause is only of what the one before tells: "it broke, which is not mentioned"."""
+        if not number or ends_sentence(self.clauses, number - 1):
+            return False
+        told = re.fullmatch("[^JHQqad]*w[^JHQqad]*", self.letters[number - 1])
+        return bool(told and re.match("W[Bm]*n", self.letters[number]))
+
+    def is_of_own_matter(self, number: int) -> bool:
+        """Whether a clause of a longer reply declines a matter that only the reply speaks of."""
+        if self._is_short:
+            return False
+        return bool(_OF_OWN_MATTER.search(self.letters[number])) or self._says_more_of_its_matter(number)
 
     def _is_under_another_label(self, number: int) -> bool:
         """Whether a clause is "unknown" or "not stated" behind a label that is not what was asked for."""
