@@ -337,7 +337,7 @@ def _forms(kind: _Kind, *, han: bool) -> _Forms:
     return _Forms(
         giving=[re.compile(each) for each in giving],
         concluding=[re.compile(each) for each in concluding],
-        labelled=[re.compile(f"[bxmB]*{value}[xmdHQ]*"), re.compile(stated[0])],
+        labelled=[re.compile(f"[bxmB]*{value}[xmdHQ]*")],
         alone=re.compile(f"[xm]*{value}[xmdHQ]*"),
         it_is=re.compile(it_is),
         of_subject=re.compile(of_subject.format(linking, value)),
