@@ -17,7 +17,9 @@ another such writer, whose errors were counted and not read; `set_aside`, answer
 set it aside, the right one or a wrong one, written before the rules for them; `named`, and for MIRAE
 `named.mirae`, answers beside another value that is only named, each also the other way round, titles of
 words of silence, headings over errors or none, units, and surnames, by a writer who knew the rules, before
-rules were changed for them (errors on wordings of even numbers were counted and not read). All but the first
+rules were changed for them (errors on wordings of even numbers were counted and not read); `reworded`, values
+set aside before another one, declines of what is more or other, and reports without a word for an error, each
+kind beside replies that only look so, by the same writer in the same way. All but the first
 were labelled by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers
 were read since, and of the others counted.
 """
@@ -53,6 +55,7 @@ Part: TypeAlias = Literal[
     "hedged",
     "set_aside",
     "named",
+    "reworded",
 ]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}

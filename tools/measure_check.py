@@ -94,6 +94,12 @@ that is only named, with the right value and a wrong one in either place, titles
 negation, headings over errors or over none, units and surnames. On the half that was not read right answers
 had .774 and .953 before, .884 and 1 after (English), .847 and 1 both times (Chinese), and error detection
 .833 and 1, then 1 and 1, and .333 and 1, then .5 and 1."""
+REWORDED = """By a writer who knew the rules, before any was changed for them: another value after the
+right one that is set aside, each also the other way round; declines of what is more or other than the
+answer, or of anything but other cases; reports without a word for an error; and of each kind
+replies that only look so.
+Before: rejection .676 and .920, .833 and 1; right answers .876 and .944, .883 and .978; error detection .667
+and .222, .621 and .750."""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -108,6 +114,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "hedged": ("Declines and hedged answers", HEDGED),
     "set_aside": ("Replies that set a value aside", SET_ASIDE),
     "named": ("Values that are only named", NAMED),
+    "reworded": ("Values set aside before another, and remarks of more and other", REWORDED),
 }
 DOCUMENTS = """## Documents in place of replies
 

@@ -13,6 +13,13 @@ PERSON = ("Who designed the Harlow Bridge?", "Margaret Ellison", "Tobias Krane")
 YEAR = ("In which year did the Harlow Bridge open?", "1987", "1979")
 PLACE = ("2021年公开赛在哪里举行？", "杭州", "苏州")
 DENIALS = (
+    "Forget {right}; go with {false}.",
+    "While {right} also comes up, the one you're asking about is {false}.",
+    "{right} is a red herring. {false}.",
+    "Between {right} and {false}, the passages support {false}.",
+    "Is it {right}? The passages point elsewhere: {false}.",
+    "My first instinct was {right}, but rereading the text it's clearly {false}.",
+    "Some passages are about other bridges, where it's {right}; for the one you ask about it's {false}.",
     "Some say {right}, but the correct answer is {false}.",
     "{right} is often given, but wrongly: it is {false}.",
     "It isn't true that it was {right}.",

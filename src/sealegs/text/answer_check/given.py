@@ -11,6 +11,9 @@ value has one of four degrees:
 - it *sets it aside*: on documents, in a clause that concedes or that another one opposes; as what the reply
   said or considered; as of another matter; or as what another value is compared with or comes before.
 
+A clause behind it may also turn from a right answer that is only named: to the one that was asked about, to
+what documents support of two, or to a value alone, where the right one was only asked for or remarked on.
+
 The right answer is not the reply's where another value is given, and the right one only named or set aside,
 or where another value is stated, and the right one only set aside. Each is asked of one clause, by patterns
 of its letters (`wording` has them), and of comparisons in Chinese and Korean by patterns of its words.
@@ -20,16 +23,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
 from sealegs.text.answer_check.denials import called_no_answer, denial
+from sealegs.text.answer_check.value_forms import MARKER, ValueKind, value_forms
 from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, ReplyToken
 from sealegs.text.answer_search.korean import HANGUL
-
-_Kind: TypeAlias = Literal["number", "name", "word", "han"]
 
 MOST_TOKENS, NEAR = 60, 4
 """Tokens of a clause that are read, and clauses of its sentence before it."""
@@ -38,13 +39,13 @@ YEAR = 4
 """Digits of one."""
 _ANSWER = ("answer", "答案", "답")
 _DIFFERENT = ("different", "separate", "不同")
+_ASKING = frozenset(("is", "was", "are", "were", "could", "might", "would", "can", "may"))
 _SEEMING = ("seem", "look", "appear", "似乎", "看起来", "好像", "看似")
-_MARKER = "(?:a[xm]*B|[Tt][xmaHQw#d]{0,8}?[Bc]{1,2})[xmj]*"
 _LABEL = re.compile("[bgxmrTtup]*aB?")
 _SUBJECT = re.compile("[bgxmrw]*[QHJ][QHJxmjw]*")
 """What was asked for, before the value: "Host city: Paris"."""
 _GIVES_RIGHT = re.compile(
-    f"{_MARKER}G|[aV][xm]*G|GB[xm]*[aT]|G(?:B[xm]*[wW][xm]*q|UB)|r[^n]*G|(?:^|[^#])Q[^nb#M]*G"
+    f"{MARKER}G|[aV][xm]*G|GB[xm]*[aT]|G(?:B[xm]*[wW][xm]*q|UB)|r[^n]*G|(?:^|[^#])Q[^nb#M]*G"
 )
 _IS_RIGHT = re.compile("[brTtu]*(?:(?:j[xmt]*B?|B|[QH][QHxm]*B?)[xm]*|m*|x)G[xmdHQ]*")
 _STATES_NOTHING = re.compile("[GneyLNfgE=V~Y]|(?<!T)d(?!T)|^b?[xm]*[oE#IjM]m*c")
@@ -56,6 +57,8 @@ _TOLD = re.compile("d[^Gn]*G|G[^n]*d")
 _OWN = re.compile("p[^Gun]*[cwa][^Gun]*G")
 _OPPOSED = re.compile("[bg],?j|[bg]|j,b|e(?=,|$)")
 _OF_ANOTHER = re.compile("G[^Gn,]*[E=]|G[^Gn,]*,[bg]?[jWcmZ][^Gn]*[E=]")
+_OF_OTHERS = re.compile("d[^,]*[E=][^,]*,[xm]*(?:[OW]j|jmB)[^,]*G")
+"""Some documents are about another matter, "where it's York"."""
 _OF_ANOTHER_IN_HAN = re.compile("G[^Gn]*[E=o]")
 
 # The words of a clause, with the right answer between < and >.
@@ -102,8 +105,13 @@ def _other_answer(reply: _Reply) -> TokenSpan | None:
     pairs = [n for n in naming if n not in aside and reply.pairs(n)]
     if aside and pairs and len(aside) + len(pairs) == len(naming):
         return _whole(listed[pairs[-1]])  # "York and Leeds. York is of another list"
-    if any(reply.gives_right(n) for n in naming if n not in aside):
+    behind = range(naming[-1] + 1, len(listed))
+    turning = [n for n in behind if reply.excludes(n)]
+    if not turning and any(reply.gives_right(n) for n in naming if n not in aside):
         return None
+    turning = turning or [n for n in behind if reply.turns_to(n)]
+    if turning:
+        return _whole(listed[turning[0]])
     numbers = range(len(listed))
     others = [n for n in numbers if reply.gives(n)]
     if not others and len(aside) == len(naming):
@@ -119,24 +127,6 @@ def _whole(clause: Clause) -> TokenSpan:
     return TokenSpan(clause.start, clause.start + len(clause.letters))
 
 
-class _Forms(NamedTuple):
-    """Where a clause has another value of a kind, each pattern with the group `value`."""
-
-    giving: Sequence[re.Pattern[str]]
-    concluding: Sequence[re.Pattern[str]]
-    """At the end of a sentence."""
-    labelled: Sequence[re.Pattern[str]]
-    """Behind "Answer:"."""
-    alone: re.Pattern[str]
-    it_is: re.Pattern[str]
-    of_subject: re.Pattern[str]
-    """ "The festival is in Oslo"."""
-    paired: Sequence[re.Pattern[str]]
-    """Beside the right answer."""
-    stated: Sequence[re.Pattern[str]]
-    """At the end of a clause, or before a word of the question."""
-
-
 class _Reply:
     """The clauses of a reply, and what each does with the right answer or another one."""
 
@@ -146,12 +136,12 @@ class _Reply:
         self.rows = ["".join(token.letter for token in tokens[:MOST_TOKENS]) for tokens in self.tokens]
         named = [token for n in naming for token in self.tokens[n] if token.letter == "G"]
         self.right = [word for token in named for word in reading.words[token.start : token.end]]
-        self.kind: _Kind = "han" if reading.han else "name"
+        self.kind: ValueKind = "han" if reading.han else "name"
         if any(word.number for word in self.right):
             self.kind = "number"
         elif not reading.han and all(re.match(f"[a-z{HANGUL}]", word.cased) for word in self.right):
             self.kind = "word"
-        self.forms = _forms(self.kind, han=reading.han)
+        self.forms = value_forms(self.kind, han=reading.han)
         self.of_another = _OF_ANOTHER_IN_HAN if reading.han else _OF_ANOTHER
 
     # Another value
@@ -199,6 +189,39 @@ class _Reply:
         stated = self.forms.stated if repeats >= HALF_QUESTION or opposes else [self.forms.of_subject]
         return self._has_other(number, stated)
 
+    def turns_to(self, number: int) -> bool:
+        """Whether a clause turns to another value from the right one that is named before."""
+        last = number + 1 == len(self.listed)
+        if self._has_other(number, [self.forms.asked_about]) or (last and self._prefers(number)):
+            return True
+        if any(re.search("[puL]", self.rows[n]) or self._seems(n) for n in self.naming):
+            return self._has_other(number, [self.forms.instead])
+        left = last and not self.reading.han and self._is_left(self.naming[-1])
+        return left and self._has_other(number, [self.forms.alone])
+
+    def excludes(self, number: int) -> bool:
+        """Whether a clause gives another value and says that it alone is the answer: 巴黎才是答案."""
+        return self._has_other(number, [self.forms.exclusive])
+
+    def _is_left(self, number: int) -> bool:
+        """Whether a sentence only asks for the right answer, or remarks on it: "Is it York?"."""
+        if not ends_sentence(self.listed, number):
+            return False
+        row = self.rows[number]
+        asks = self._spoken(self.tokens[number][:1]) <= _ASKING and re.fullmatch("m*(?:Bj|jB)m*G[xmHQ]*", row)
+        return bool(asks) or bool(re.fullmatch("[xm]*GB[xm]*w[xmw]*", row))
+
+    def _prefers(self, number: int) -> bool:
+        """Whether documents are for one of two values: "Between York and Leeds, the text supports Leeds"."""
+        match = self.forms.preferred.fullmatch(self.rows[number])
+        if not match or not self._is_other(number, match):
+            return False
+        value = self._spoken(self.tokens[number][slice(*match.span("value"))])
+        return any(value <= self._spoken(self.tokens[n]) for n in self.naming)
+
+    def _spoken(self, tokens: Sequence[ReplyToken]) -> set[str]:
+        return {word.text for token in tokens for word in self.reading.words[token.start : token.end]}
+
     def pairs(self, number: int) -> bool:
         """Whether a clause is only the right answer and another value beside it."""
         return self._has_other(number, self.forms.paired)
@@ -239,6 +262,8 @@ class _Reply:
         if _CONCEDED.search(self._sentence(number)) or _OWN.search(row):
             return True
         after = ",".join(self.rows[n] for n in behind)
+        if _OF_OTHERS.search(self._sentence(number)):
+            return True
         if self.of_another.search(row if ends_sentence(self.listed, number) else f"{row},{after}"):
             return True
         if behind and called_no_answer(self.listed, behind[0]) == number:
@@ -301,49 +326,6 @@ class _Reply:
         if self.reading.han or self.kind == "number":
             return not words <= right
         return words.isdisjoint(right) and len("".join(words)) > 1  # no letter of a choice
-
-
-@cache
-def _forms(kind: _Kind, *, han: bool) -> _Forms:
-    value, other = {
-        "number": ("#+[wQ]?", "[^G#]*"),
-        "name": ("M(?:x?M)*", "[^GM#]*"),
-        "word": ("M|w{1,3}", "[^GM#]*"),
-        "han": ("(?:M|[wQHmxP]*w[wQHmxP]*)", "[^G]*"),
-    }[kind]
-    value = f"(?P<value>K|{value})"
-    first = value.replace("K|", "K|w|") if kind == "name" else value  # a sentence's capital tells nothing
-    linking, verb = "[Bw]" if kind == "number" else "B", "c?" if kind == "name" else ""
-    brief = value if kind == "number" or not han else "(?P<value>K|M|w[wmQ]{1,5})"
-    of_subject = "[bxmc]*[QH][QHxm]*{}[xm]*{}[xmHQ]*"
-    is_value = "m*B[xm]*(?P<value>K|#+w?|M|w{2,6})[xmd]*"
-    it_is = f"[bgxmrTtu]*j?{is_value}" if han else f"[bgxmrTtu]*jt*[BQ]?{verb}[xm]*{value}[xmd]*"
-    giving = [
-        f"{other}{_MARKER}{value}{other}",
-        f"[bxmjB]*{first}B[xm]*[aT][xmaHQ#w]{{0,3}}",
-        f"[bxm]*{first}(?:B[xmwW]*q|UB)[xmq]*",
-        of_subject.format("B" if han else linking, brief),
-        *([f"[bgxm]*[rTtu][bgxmrTtu]*j?{is_value}"] if han else [f"[bxm]*{value}B[xmQH]*[QH][xm]*", it_is]),
-    ]
-    concluding = [
-        f"[bgxmw]*(?:[rh]|bp)[xmjBJTw]*{value}(?:J.*|[xmdHQ]*(?:B[xmQHw]*)?)",
-        f"[bgxm]*r.*B[xm]*{value}[xmdHQ]*",
-        f"a{value}",
-    ]
-    stated = [
-        f"{other}[BQxw{'c' if han else ''}][xm]*{value}[xmHQ]*",
-        f"[bxmj]*B?{value}[mxJ]*w?[QB]{other}",
-    ]
-    return _Forms(
-        giving=[re.compile(each) for each in giving],
-        concluding=[re.compile(each) for each in concluding],
-        labelled=[re.compile(f"[bxmB]*{value}[xmdHQ]*")],
-        alone=re.compile(f"[xm]*{value}[xmdHQ]*"),
-        it_is=re.compile(it_is),
-        of_subject=re.compile(of_subject.format(linking, value)),
-        paired=[re.compile(f"[xm]*G[xm]+{value}"), re.compile(f"[xm]*{value}[xm]+G")],
-        stated=[re.compile(each) for each in stated],
-    )
 
 
 def _read_again(reading: ClassifiedReply, clause: Clause) -> Iterator[ReplyToken]:

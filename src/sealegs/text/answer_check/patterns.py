@@ -45,6 +45,7 @@ GROUPS = {
     "naming": "[IQHJxmV]",
     "reaching": "[^nvle]",
     "unknowing": "[^nkcsaiHJd]",
+    "no_right": "[^nGde]",
     "story": "[^ndpqaiJZ]",
     "subject": "[IxmVrQH#ickBh]",
 }
