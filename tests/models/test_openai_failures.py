@@ -101,25 +101,25 @@ def test_an_overloaded_server_is_sent_fewer_at_once() -> None:
 def test_overload_halves_the_limit_and_success_raises_it_again() -> None:
     throttle = Throttle(64)
     sent_at = time.monotonic()
-    throttle.replied(sent_at, refused=True)
-    throttle.replied(sent_at, refused=True)  # sent under the old limit
+    throttle.overloaded(sent_at)
+    throttle.overloaded(sent_at)  # sent under the old limit
     assert throttle.limit == 32
     for _ in range(100):
-        throttle.replied(sent_at, refused=False)
+        throttle.succeeded()
     assert 32 < throttle.limit < 64
     for _ in range(1000):
-        throttle.replied(sent_at, refused=False)
+        throttle.succeeded()
     assert throttle.limit == 64
 
 
 def test_a_few_refusals_among_good_answers_are_no_overload() -> None:
     throttle = Throttle(512)
     for number in range(2000):
-        throttle.replied(time.monotonic(), refused=number % 40 == 39)
-        assert throttle.limit == 512
+        throttle.count(refused=number % 40 == 39)
+        assert not throttle.is_overloaded
     for _ in range(16):
-        throttle.replied(time.monotonic(), refused=True)
-    assert throttle.limit < 512
+        throttle.count(refused=True)
+    assert throttle.is_overloaded
 
 
 def test_retry_after_holds_back_every_new_request() -> None:

@@ -7,9 +7,10 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from sealegs.errors import DataError
-from sealegs.files.jsonfile import strings_in
+from sealegs.files.jsonfile import NOT_JSON, strings_in
 from sealegs.journal.journal import HALF_A_CHARACTER
 from sealegs.models.openai.interfaces import CHATS, Interface
 from sealegs.models.presets import ANY_SERVER, EFFORT, TOKENS
@@ -38,13 +39,20 @@ BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
 SENT_FORMAT = re.compile(rb'"(response_)?format":')
 SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
-STATED = re.compile(rb'"(temperature|top_p)"\s*:\s*(\d+(?:\.\d+)?)')
+STATED = re.compile(rb'"(temperature|top_p)"\s*:')
 """In a reply, by the same rule: the sampling that was used."""
 
 LEFT_OUT: dict[Feature, str] = {
     "seed": "takes no seed: requests were sent without one, so that the same answers cannot be had again.",
     "json_schema": "takes no JSON schema: the form of an answer was asked for in words alone.",
 }
+
+
+class _Stated(Struct):
+    """What a reply may state of the sampling that was used."""
+
+    temperature: float | None = None
+    top_p: float | None = None
 
 
 class Dialect:
@@ -111,13 +119,18 @@ class Dialect:
 
     def confirm(self, sampling: Sampling, data: bytes) -> None:
         """Keep what a reply states of the sampling that was used."""
+        if not STATED.search(data):
+            return
+        try:
+            stated = msgspec.json.decode(data, type=_Stated)
+        except NOT_JSON:  # an answer is not lost for it
+            return
         top_p = sampling.top_p if self._options.top_p is None else self._options.top_p
-        requested = {"temperature": sampling.temperature, "top_p": top_p}
-        for found, value in STATED.findall(data):
-            name, used = found.decode(), float(value)
-            self._confirmed = True
-            if used != requested[name] and name not in self._refused:
-                self._stated[name] = (requested[name], used)
+        for name, requested in (("temperature", sampling.temperature), ("top_p", top_p)):
+            used = getattr(stated, name)
+            self._confirmed |= used is not None
+            if used is not None and used != requested and name not in self._refused:
+                self._stated[name] = (requested, used)
 
     def use_completion_tokens(self) -> None:
         self._token_field = "max_completion_tokens"

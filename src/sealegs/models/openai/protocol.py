@@ -49,6 +49,19 @@ S = TypeVar("S", bound="_ReplySource")
 C = TypeVar("C", "_ChatChoice", "_CompletionChoice")
 
 
+NO_USAGE = msgspec.Raw(b"null")
+
+
+class _ReplyUsage(Struct):
+    """How many tokens a server claims to have read and written. Not every number there is a count."""
+
+    prompt_tokens: Any = None
+    completion_tokens: Any = None
+    total_tokens: Any = None
+    """With tokens of thinking that are in no other number, where a server counts so."""
+    completion_tokens_details: Any = None
+
+
 class _ChatMessage(Struct):
     content: Any = None
     refusal: Any = None
@@ -73,8 +86,7 @@ class _ReplySource(Struct):
     provider: Any = None
     """Of a router such as OpenRouter: who answered."""
     error: Any = None
-    usage: Any = None
-    """How many tokens it claims to have read and written. Not every number there is a count."""
+    usage: msgspec.Raw = NO_USAGE
 
 
 class _Chat(_ReplySource):
@@ -118,6 +130,7 @@ class _Vectors(_ReplySource):
 
 
 _chat = msgspec.json.Decoder(_Chat)
+_usages = msgspec.json.Decoder(_ReplyUsage)
 _completions = msgspec.json.Decoder(_CompletionReply)
 _vectors = msgspec.json.Decoder(_Vectors)
 _scores = msgspec.json.Decoder(_Scores | list[_RankedDocument])
@@ -154,24 +167,32 @@ def _name(value: Any) -> str:
     return value[:LONGEST_NAME] if isinstance(value, str) else ""
 
 
-def _token_counts(usage: Any) -> tuple[int | None, int | None]:
+def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
     """Tokens read and written, those included that are only in the total: thinking, at some servers."""
-    counts = usage if isinstance(usage, dict) else {}
-    read, written, total = (
-        _token_count(counts.get(name)) for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+    counts = _usage(usage)
+    read, written, total = map(
+        _token_count, (counts.prompt_tokens, counts.completion_tokens, counts.total_tokens)
     )
     if read is None or written is None or total is None:
         return read, written
     return read, max(written, total - read)
 
 
-def _has_hidden_reasoning(usage: Any) -> bool:
+def _usage(usage: msgspec.Raw) -> _ReplyUsage:
+    """An answer is not lost for a broken count."""
+    try:
+        return _usages.decode(usage)
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return _ReplyUsage()
+
+
+def _has_hidden_reasoning(usage: msgspec.Raw) -> bool:
     """Whether tokens of thinking are counted that are not shown."""
-    counts = usage if isinstance(usage, dict) else {}
-    details = counts.get("completion_tokens_details")
+    counts = _usage(usage)
+    details = counts.completion_tokens_details
     if isinstance(details, dict) and _token_count(details.get("reasoning_tokens")):
         return True
-    return _token_counts(usage)[1] != _token_count(counts.get("completion_tokens"))
+    return _token_counts(usage)[1] != _token_count(counts.completion_tokens)
 
 
 def _token_count(value: Any) -> int | None:

@@ -34,7 +34,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from sealegs.errors import BudgetReached
-from sealegs.models.openai.servers import LONGEST_WAIT_S, Server, given_up
+from sealegs.models.openai.servers import Server, given_up
 from sealegs.models.openai.transport import (
     BROKEN,
     CONNECTION_LOST,
@@ -66,6 +66,8 @@ TIMER_S = 0.02
 """A timer may end so much too early."""
 LOOK_S = 1.0
 """Between two looks, during a pause, whether the budget has a try left."""
+LONGEST_WAIT_S = 600.0
+"""A longer pause that a server asks for is not waited for: a daily quota, say."""
 
 
 class Fate(Enum):
@@ -242,23 +244,29 @@ class Client:
 
     async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
         """One try, or TryFailed."""
-        sent_at = time.monotonic()
+        throttle, sent_at = server.throttle, time.monotonic()
         self._sent[server] += 1
         try:
             reply = await self._transports[server].send("POST", call.path, body, results=call.results)
             self._end_silence(server)
-            refused = FATES.get(reply.status) is Fate.SLOW_DOWN
-            server.throttle.replied(sent_at, refused=refused, wait=reply.wait)
-            if refused and reply.wait:
-                asyncio.get_running_loop().call_later(reply.wait + TIMER_S, self._wake)
+            throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:
                     raise reply.failure()
-                return reply.parse(call.read)
+                answer = reply.parse(call.read)
             except TryFailed:
                 if call.priced:
                     self.add_used(*reply.used_tokens())
                 raise
+            throttle.succeeded()
+            return answer
+        except TryFailed as error:
+            if fate_of(error) is Fate.SLOW_DOWN and throttle.is_overloaded:
+                throttle.overloaded(sent_at)
+                if error.wait and error.wait <= LONGEST_WAIT_S:
+                    throttle.pause(error.wait)
+                    asyncio.get_running_loop().call_later(error.wait + TIMER_S, self._wake)
+            raise
         finally:
             self._sent[server] -= 1
             self._wake()

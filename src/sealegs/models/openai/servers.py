@@ -32,9 +32,7 @@ OVERLOAD_SHARE = 0.1
 LATEST = 64
 """Replies that the share is taken of; not more than are under way at once."""
 CLIMB_ROUNDS = 16
-"""Rounds of other replies in which the limit climbs from nothing to the ceiling."""
-LONGEST_WAIT_S = 600.0
-"""A longer pause that a server asks for is not waited for: a daily quota, say."""
+"""Rounds of successful tries in which the limit climbs from nothing to the ceiling."""
 
 
 class ServerHealth:
@@ -93,7 +91,7 @@ class Throttle:
     """How many tries a server is sent at once by each stream of requests.
 
     The number adapts under a ceiling as TCP's window does: it is halved when the server answers that it is
-    overloaded, and climbs back by a fixed step for every round of other replies. A few such answers
+    overloaded, and climbs back by a fixed step for every round of tries that succeeded. A few such answers
     among many good ones are no overload: then only the calls that were refused wait. At fewer than ten at
     once, one is more than a few.
     """
@@ -111,20 +109,28 @@ class Throttle:
         """How many tries may be under way now."""
         return int(self.limit) if time.monotonic() >= self._paused_until else 0
 
-    def replied(self, sent_at: float, *, refused: bool, wait: float | None = None) -> None:
-        """Take a reply into the share of the latest ones that refuse for overload. What it asks for counts
-        where they are too many; the limit is halved unless its try was sent before the last cut, and so under
-        the old limit."""
+    @property
+    def is_overloaded(self) -> bool:
+        return self._refused > OVERLOAD_SHARE
+
+    def count(self, *, refused: bool) -> None:
+        """Take a reply into the share of the latest ones that refuse for overload."""
         self._replies += 1
         self._refused += (refused - self._refused) / min(self._replies, self.limit, LATEST)
-        if not refused:
+
+    def succeeded(self) -> None:
+        if self.limit < self._ceiling:
             self.limit = min(self._ceiling, self.limit + self._step / self.limit)
-        elif self._refused > OVERLOAD_SHARE:
-            if sent_at > self._last_cut:
-                self.limit = max(1.0, self.limit / 2)
-                self._last_cut = time.monotonic()
-            if wait and wait <= LONGEST_WAIT_S:
-                self._paused_until = max(self._paused_until, time.monotonic() + wait)
+
+    def overloaded(self, sent_at: float) -> None:
+        """Halve the limit, unless this try was sent before the last cut and so under the old limit."""
+        if sent_at > self._last_cut:
+            self.limit = max(1.0, self.limit / 2)
+            self._last_cut = time.monotonic()
+
+    def pause(self, seconds: float) -> None:
+        """Send nothing new for that long, or for as long as a pause that lasts longer."""
+        self._paused_until = max(self._paused_until, time.monotonic() + seconds)
 
 
 class Server:
