@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 
 from loopback import Loopback
-from models.hostile import Hostile, chat, model_of, one, says
+from models.hostile import Hostile, chat, fixed, model_of, one, says
 from sealegs.errors import UsageError
 from sealegs.files.jsonfile import repaired
 from sealegs.models.openai.dialect import seed_of
@@ -50,6 +50,26 @@ def test_usage_is_reported_and_absent_usage_is_none() -> None:
     assert (response.tokens_in, response.tokens_out) == (2, 40)
     bare = read_chat(says("hello"))
     assert (bare.tokens_in, bare.tokens_out) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    ['"usage":{"prompt_tokens":1e999}', '"usage":{"prompt_tokens":%s}' % ("7" * 5000), '"usage":[7]'],
+)
+def test_an_answer_is_not_lost_for_a_broken_count(beside: str) -> None:
+    with fixed(says("a keel").removesuffix(b"}") + f",{beside}}}".encode()) as server:
+        response = one(model_of(server), chat("q"))
+    assert (response.status, response.text, response.tokens_in) == ("ok", "a keel", None)
+
+
+def test_only_the_reply_itself_states_what_sampling_was_used() -> None:
+    nested = (
+        b'{"choices":[{"debug":{"temperature":0.9},"message":{"content":"a keel"},"finish_reason":"stop"}]}'
+    )
+    with fixed(nested) as server:
+        model = model_of(server)
+        one(model, chat("q", temperature=0.2))
+        assert not [note for note in model.notes() if "temperature" in note]
 
 
 @pytest.mark.parametrize(

@@ -31,8 +31,19 @@ def test_a_reply_of_very_many_parts_is_not_read(unit: bytes, field: bytes) -> No
     """Each reply would take seconds, in which nothing else is done: Ctrl-C would wait for 64 of them."""
     parts = unit * ((LARGEST_REPLY_BYTES - 1000) // len(unit))
     body = b'{"choices":[{"message":{"%b":[%b[]]},"finish_reason":"stop"}]}' % (field, parts)
-    problem = "broken reply: it has more than 50,000 lists and objects"
+    problem = "broken reply: it has more than 100,000 lists and objects"
     assert failing(fixed(body), retries=0)[0].startswith(problem)
+
+
+def test_the_log_probabilities_of_a_long_reply_are_not_too_many_parts() -> None:
+    place = b'{"token":" keel","logprob":-0.1,"top_logprobs":[%b]}' % b",".join(
+        [b'{"token":"a","logprob":-9.25}'] * 20
+    )
+    shown = b'"logprobs":{"content":[%b]}' % b",".join([place] * 4000)
+    body = says("a keel").replace(b'"finish_reason"', shown + b',"finish_reason"', 1)
+    assert LARGEST_REPLY_BYTES * 0.7 < len(body) < LARGEST_REPLY_BYTES
+    with fixed(body) as server:
+        assert one(model_of(server), chat("q")).text == "a keel"
 
 
 def test_a_decompression_bomb_is_cut_off() -> None:

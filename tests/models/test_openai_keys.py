@@ -38,6 +38,7 @@ def spellings() -> dict[str, str]:
         "percent throughout": "".join(f"%{byte:02x}" for byte in KEY.encode()),
         "HTML": "".join(f"&#{ord(character)};" for character in KEY),
         "HTML, names": html.escape(KEY).replace("/", "&#x2F;").replace("+", "&#43;"),
+        "percent, escaped": urllib.parse.quote(KEY, safe="").replace("%", r"\u0025"),
         "basic": base64.b64encode(f"user:{KEY}".encode()).decode(),
         "base64": base64.b64encode(KEY.encode()).decode(),
         "base64 url": base64.urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
@@ -64,6 +65,12 @@ def test_a_key_is_replaced_however_a_server_spells_it(spelling: str, monkeypatch
     assert shown.endswith(" given")
     half = len(KEY) // 2
     assert not [i for i in range(half) if KEY[i : i + half] in readings(shown)], shown
+
+
+def test_a_key_with_spaces_is_replaced_as_forms_write_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "my secret key/0123")
+    with fixed(says("my+secret+key%2F0123, my+secret+key/0123")) as server:
+        assert one(model_of(server, api_key_env="OPENAI_API_KEY"), chat("q")).text == "[key], [key]"
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,16 @@ def test_a_person_adds_presets_and_changes_known_ones(
         load_model("lab:m")
 
 
+def test_a_preset_with_anthropics_interfaces_sends_what_these_want(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAB_KEY", KEY)
+    settings('[presets.lab]\nbase_url = "https://lab.example/v1"\nkey = "LAB_KEY"\nbatches = "anthropic"\n')
+    [server] = endpoints(None, None, preset=find_preset("lab"))
+    assert (server.headers["x-api-key"], server.headers["anthropic-version"]) == (KEY, "2023-06-01")
+    assert "Authorization" not in server.headers
+
+
 MISTAKES = [
     ("[presets.lab]\nbase_url = 'https://me:pw-4f9a0c2d@x/v1'\n", ", [presets.lab", "may not hold a user"),
     ("[presets.lab]\nbase_url = 'http://x'\nkey = 'sk-4f9a0c2d7b61e835'\n", ", [presets.lab", "variable"),

@@ -129,6 +129,9 @@ class Journal:
             self._status = path.stat()
             stack.pop_all()
         self._thread = ThreadPoolExecutor(1, "sealegs-journal")
+        self._thread.submit(
+            int
+        )  # begun here: begun by a put that Ctrl-C interrupts, close would not wait for it
 
     def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""

@@ -174,6 +174,9 @@ def _customised(name: str, fields: Mapping[str, Any], built_in: Preset | None) -
             )
             raise configuration.fault(SECTION, name, problem, field=field)
     former = msgspec.to_builtins(built_in) if built_in else {"title": name}
+    if not built_in and (fields.get("interface") == "messages" or fields.get("batches") == "anthropic"):
+        anthropic = _built_in()["anthropic"]  # its interfaces want the key, and their version, in these
+        former |= {"key_header": anthropic.key_header, "headers": anthropic.headers}
     if built_in and "base_url" in fields:
         former |= {"key": "", "host_variable": ""}
     try:

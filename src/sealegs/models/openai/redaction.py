@@ -65,8 +65,13 @@ class Redaction:
 
 
 def _texts(secret: str) -> Iterator[str]:
-    """As it is, as a text of JSON, and in base64."""
-    yield from (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    """As it is, as forms write its spaces, as a text of JSON, and in base64."""
+    yield from (
+        secret,
+        secret.replace(" ", "+"),
+        json.dumps(secret)[1:-1],
+        json.dumps(secret, ensure_ascii=False)[1:-1],
+    )
     raw = secret.encode(errors="surrogateescape")
     for before in range(3):  # behind so many other bytes; what those decide is left out
         whole = len(raw) - (len(raw) + before) % 3
@@ -81,7 +86,7 @@ def _character(character: str) -> bytes:
     units = character.encode("utf-16-be", errors="surrogatepass")
     forms = [
         re.escape(raw),
-        b"".join(b"%%(?i:%02x)" % byte for byte in raw),
+        b"".join(rb"(?:%%|\\{1,4}u0025)(?i:%02x)" % byte for byte in raw),
         b"".join(rb"\\{1,4}u(?i:%b)" % units[i : i + 2].hex().encode() for i in range(0, len(units), 2)),
         rb"\\{1,4}/" if character == "/" else b"",
         rb"&#(?:0*%d|(?i:x0*%x))(?:;|(?![0-9a-fA-F]))" % (code, code),
