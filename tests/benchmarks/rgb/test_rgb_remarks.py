@@ -168,3 +168,29 @@ def test_a_remark_on_a_matter_that_only_the_reply_speaks_of_declines_nothing() -
 )
 def test_a_heading_over_none_reports_no_error(reply: str, detected: bool) -> None:
     assert verdict(PERSON, reply.format(right=PERSON[1])).detected is detected
+
+
+@pytest.mark.parametrize(
+    ("reply", "detected"),
+    [
+        ("{false} is what the documents say; reality disagrees: {right}.", True),
+        ("Hmm, {false}? That's not what history records. It's {right}.", True),
+        ("The passages agree on {false}; the well-established answer, however, is {right}.", True),
+        ("{right}. Disregard the passages' claim of {false}.", True),
+        ("The information supplied is erroneous. {right} is correct.", True),
+        ("Whoever wrote these passages mixed things up. It's {right} rather than {false}.", True),
+        ("{right}. Disregard my earlier mention of {false}.", False),
+        ("Hmm, {right}? That's what history records. It's {right}.", False),
+        ("The passages agree on {right}; the well-established answer is {right}.", False),
+        ("文档说是{right}而不是{false}。", False),
+    ],
+)
+def test_what_documents_say_is_in_error_where_the_truth_disagrees_with_it(reply: str, detected: bool) -> None:
+    _, right, false = PERSON
+    assert verdict(PERSON, reply.format(right=right, false=false), fake=True).detected is detected
+
+
+def test_to_lie_is_no_error_where_a_place_is_asked_for() -> None:
+    reply = "Whoever wrote these passages mixed things up. It's Nervión rather than Ebro."
+    question = "On which river does the city of Bilbao lie?"
+    assert lenient(reply, parts("Nervión"), fake=parts("Ebro"), query=question).detected

@@ -46,6 +46,7 @@ GROUPS = {
     "reaching": "[^nvle]",
     "unknowing": "[^nkcsaiHJd]",
     "no_right": "[^nGde]",
+    "others": "[^npGY~]",
     "story": "[^ndpqaiJZ]",
     "subject": "[IxmVrQH#ickBh]",
 }

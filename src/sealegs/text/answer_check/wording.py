@@ -245,7 +245,10 @@ def asks_yes_or_no(query: str) -> bool:
 def asks_about_error(query: str) -> bool:
     """Whether a question is about somebody's error: "Who found the mistakes in the textbook?"."""
     listed = words(simplified(plain(query)))
-    return any(_classified(listed, n)[1] == "e" for n in range(len(listed)))
+    last = len(listed) - 1  # "Where does Bilbao lie?"
+    return any(
+        _classified(listed, n)[1] == "e" and (n < last or listed[n].text != "lie") for n in range(len(listed))
+    )
 
 
 def asked_forms(query: str) -> frozenset[str]:

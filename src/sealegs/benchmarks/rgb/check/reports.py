@@ -57,11 +57,15 @@ def _is_about_documents(listed: Sequence[Clause], number: int) -> bool:
 def _contradictions(listed: Sequence[Clause], everything: str) -> list[TokenSpan]:
     """Reports without a word for an error: "the documents say Leeds, but it is York"."""
     spans = []
+    false_named = False
     for number, clause in enumerate(listed):
+        false_named = false_named or (number > 0 and "K" in listed[number - 1].letters)
         letters, before = _led(listed, number) + clause.letters, _before(listed, number)
         if re.search("[GK]", everything) and find("contradicts", letters):
             spans.append(quote(clause, find("contradicts", clause.letters)))
-        elif find("reported", letters) and "n" in letters:
+        elif false_named and find("truth_disagrees", clause.letters):
+            spans.append(quote(clause, find("truth_disagrees", clause.letters)))
+        elif (find("reported", letters) and "n" in letters) or find("right_reported", letters):
             continue  # "The document states that it is not Leeds": the document denies it
         elif find("as_they_say", letters) and before.endswith("K") and "G" in everything:
             spans.append(quote(clause, find("as_they_say", clause.letters)))
@@ -83,13 +87,17 @@ def _led(listed: Sequence[Clause], number: int) -> str:
     """The words that lead to a clause, where a comma parts them: "In reality, it is York"."""
     before = listed[number - 1] if number else None
     if before and before.sentence == listed[number].sentence and re.fullmatch("[tbrgx]+", before.letters):
-        return before.letters.replace("x", "")
+        return before.letters.replace("x", "").replace("g", "b")
     return ""
 
 
 def _before(listed: Sequence[Clause], number: int) -> str:
-    """The letters of the clauses before: those of the same sentence, else the last one."""
+    """The letters of the clauses before: those of the same sentence, else the last one; before a contrast
+    inside a sentence ("the answer, however, is York"), those of the sentence before."""
     number -= bool(_led(listed, number))
     same = [n for n in range(max(0, number - NEAR), number) if listed[n].sentence == listed[number].sentence]
+    opposed = len(same) == 1 and same[0] and re.fullmatch("[bgxm]+", listed[number].letters)
+    if opposed and listed[same[0]].letters.endswith("a"):
+        return _before(listed, same[0])
     first = same[0] if same else max(0, number - 1)
     return "".join(clause.letters for clause in listed[first:number])
