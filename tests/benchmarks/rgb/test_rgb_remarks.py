@@ -194,3 +194,27 @@ def test_to_lie_is_no_error_where_a_place_is_asked_for() -> None:
     reply = "Whoever wrote these passages mixed things up. It's Nervión rather than Ebro."
     question = "On which river does the city of Bilbao lie?"
     assert lenient(reply, parts("Nervión"), fake=parts("Ebro"), query=question).detected
+
+
+@pytest.mark.parametrize("value", PERSON[1:])
+@pytest.mark.parametrize(
+    ("words", "declines"),
+    [
+        ("As far as I can tell from the excerpt, {}. The excerpt doesn't say more than that.", False),
+        ("Hard to say with certainty; my best reading is {}.", False),
+        ("It isn't stated in so many words, yet everything suggests {}.", False),
+        ("As best I can tell, {}. The text says nothing beyond that.", False),
+        ("I can't tell whether it was {}. The excerpt doesn't say more than that.", True),
+        ("The documents name {} in another matter. They don't say who designed it in so many words.", True),
+    ],
+)
+def test_a_decline_of_what_is_more_than_the_answer_is_none(value: str, words: str, declines: bool) -> None:
+    assert verdict(PERSON, words.format(value), fake=False).rejected is declines
+
+
+@pytest.mark.parametrize("value", CITY[1:])
+@pytest.mark.parametrize(
+    "words", ["{}。除此之外，文档没有再提到别的。", "{}。我无法独立核实这一点。", "{}，文档未说明更多背景。"]
+)
+def test_a_decline_of_what_is_more_than_the_answer_is_none_in_chinese(value: str, words: str) -> None:
+    assert not verdict(CITY, words.format(value), fake=False).rejected

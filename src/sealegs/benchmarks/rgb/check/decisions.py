@@ -112,7 +112,7 @@ class _ReplyClauses:
         remarks = [n for n in numbers if self.tiers[n]]
         if any(self.answering.may_answer(n) or self.answering.answers(n, remarks[0]) for n in numbers):
             return []
-        if self._tells and all("D" in self.letters[n] for n in remarks):
+        if (self._tells or self._begins_with_a_value) and all("D" in self.letters[n] for n in remarks):
             return []
         if self._one_states or (self._is_about_some(remarks) and self._names_a_value(remarks)):
             return []
@@ -198,6 +198,14 @@ class _ReplyClauses:
             for n, letters in enumerate(self.letters)
         )
 
+    @property
+    def _begins_with_a_value(self) -> bool:
+        """Whether a reply begins with a value, also behind where it has that from: "As I read it, York"."""
+        letters = self.letters[:2]
+        begins = [n for n, each in enumerate(letters) if not re.search("[nlvAdepaqScCXZ]", each)]
+        led = bool(re.search("d|pm*k", letters[0])) and not re.search("[nlvA]", letters[0])
+        return any(self.remarks.has_value(n) and (not n or led) for n in begins)
+
     def _refuses_at_last(self, clear: Sequence[int], giving: Sequence[int]) -> bool:
         """Whether a reply ends with a refusal, after it has named the right answer without giving it."""
         last = [
@@ -247,7 +255,7 @@ class _ReplyClauses:
             )
             alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
             beside = self.remarks.is_hedge(number) or not self.remarks.is_remark(number)
-            if beside or alone or ("D" in clause.letters and self._tells):
+            if beside or alone or ("D" in clause.letters and (self._tells or self._begins_with_a_value)):
                 continue  # "No, ..." says nothing by itself
             if (says_no or self._only_describes(clause.letters)) and not find(
                 "not_declining", clause.letters
