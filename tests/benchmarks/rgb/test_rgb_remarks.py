@@ -218,3 +218,27 @@ def test_a_decline_of_what_is_more_than_the_answer_is_none(value: str, words: st
 )
 def test_a_decline_of_what_is_more_than_the_answer_is_none_in_chinese(value: str, words: str) -> None:
     assert not verdict(CITY, words.format(value), fake=False).rejected
+
+
+@pytest.mark.parametrize(
+    ("fact", "words", "declines"),
+    [
+        (
+            YEAR,
+            "The documents give years for other bridges ({}, for instance), not for the one you asked about.",
+            1,
+        ),
+        (YEAR, "The documents list years of other bridges ({}, for example), but not for yours.", 1),
+        (CITY, "最接近的是{}，不过说的不是同一件事，因此无法回答。", 1),
+        (
+            YEAR,
+            "The documents give other years ({}, for instance); for the one you asked about it's 1987.",
+            0,
+        ),
+        (CITY, "杭州。{}说的不是同一件事。", 0),
+    ],
+)
+def test_the_value_of_another_case_alone_declines(
+    fact: tuple[str, str, str], words: str, declines: int
+) -> None:
+    assert verdict(fact, words.format(fact[2]), fake=False).rejected is bool(declines)

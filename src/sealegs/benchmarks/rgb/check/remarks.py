@@ -80,7 +80,10 @@ class Remarks:
             return True
         if self._names_documents and not matter and self._has_speaker(number):
             return True
-        last = number + 1 == len(self.clauses) and ends_sentence(self.clauses, number - 1)
+        last = number + 1 == len(self.clauses)
+        if last and self._names_documents and find("not_of_the_question", letters):
+            return True
+        last = last and ends_sentence(self.clauses, number - 1)
         if last and matter <= 1 and find("not_known", letters):
             return True  # "... Who does? Left unnamed."
         return self._speaks_of_itself and matter <= SHORT_REMARK
