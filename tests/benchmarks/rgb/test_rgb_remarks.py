@@ -242,3 +242,8 @@ def test_the_value_of_another_case_alone_declines(
     fact: tuple[str, str, str], words: str, declines: int
 ) -> None:
     assert verdict(fact, words.format(fact[2]), fake=False).rejected is bool(declines)
+
+
+def test_the_last_of_two_values_that_documents_give_for_two_cases_is_not_what_they_prefer() -> None:
+    reply = "Both {1} and {2} are named; for 1987 the text gives {1}, and for 1990 the text gives {2}."
+    assert verdict(PERSON, reply.format(*PERSON), fake=False).right

@@ -217,7 +217,7 @@ class _Reply:
         if not match or not self._is_other(number, match):
             return False
         value = self._spoken(self.tokens[number][slice(*match.span("value"))])
-        return any(value <= self._spoken(self.tokens[n]) for n in self.naming)
+        return all(value <= self._spoken(self.tokens[n]) for n in self.naming)
 
     def _spoken(self, tokens: Sequence[ReplyToken]) -> set[str]:
         return {word.text for token in tokens for word in self.reading.words[token.start : token.end]}
