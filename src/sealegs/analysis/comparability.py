@@ -251,11 +251,12 @@ def _changes(first: Run, second: Run) -> dict[str, str]:
     """What two runs were asked differently, in words by setting, except what is under test and what is not
     recorded. Of another model in a role (an embedder, a judge) its spec is all that is said."""
     tested = ("models.model.",) if first.subject == "model" else ("models.", f"options.{first.subject}")
+    stated = [f"data.{role}" for role in first.spec.models]  # what a recorded file says of its embedder
     unknown = [name for run in (first, second) for name in (*_unrecorded(run), *_refused(run))]
     changes = {
         name: change
         for name, change in spec_changes(first.spec, second.spec).items()
-        if not name.startswith(("subjects", *tested)) and name not in unknown
+        if not name.startswith(("subjects", *tested)) and name not in (*unknown, *stated)
         if not all(value in UNSET for value in change)
     }
     for role in dict.fromkeys(name.split(".")[1] for name in changes if name.startswith("models.")):

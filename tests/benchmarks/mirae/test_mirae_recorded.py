@@ -263,6 +263,7 @@ def test_a_run_is_compared_with_recorded_answers(folder: Path) -> None:
     comparison = sl.compare(folder / "mine", folder / "recorded")
     assert {each.metric: each.n for each in comparison.differences}["mean_similarity"] == 24
     assert any("temperature, max_tokens" in note for note in comparison.notes)
+    assert not any("Embedder" in each for each in comparison.differs)  # the file names the same one
     # The same figures as against the run that was recorded, whose settings are known.
     known = sl.compare(folder / "mine", folder / "theirs", metrics="mean_similarity").differences[0]
     assert known.difference == pytest.approx(comparison.differences[0].difference)
