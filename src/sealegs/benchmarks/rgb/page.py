@@ -86,6 +86,7 @@ def _facts(lead: str, other: str) -> tuple[Column, ...]:
         Column("outcome_declined", "declined though the documents hold the answer"),
         Column("no_answer_from_memory", "right from memory where no document has the answer"),
         Column("no_answer_invented", "invented where no document has the answer"),
+        Column("no_answer_cut_off", "cut off where no document has the answer"),
         Column(f"noise_change_{lead}", "accuracy with the most noise minus with the least, same questions"),
         Column("states_fake", "false answer named, where a document is false"),
         *_error_facts(lead, f"by the {lead} check"),
