@@ -65,6 +65,10 @@ def test_a_dead_server_ends_with_exit_code_3(questions: Path, tmp_path: Path) ->
     assert "Traceback" not in done.stderr
     assert "saved in" not in done.stderr  # nothing was answered
     assert not (tmp_path / "run").exists()
+    (tmp_path / "mine").mkdir()
+    done = sealegs(*arguments(questions, server, tmp_path / "mine", "--model-arg", "retries=0"))
+    assert done.code == 3
+    assert [*(tmp_path / "mine").iterdir()] == []  # the folder itself is the person's
 
 
 def test_a_dead_server_costs_no_folder_that_was_there_before(questions: Path, tmp_path: Path) -> None:

@@ -187,13 +187,18 @@ class _RunTarget:
         self._chosen = folder is not None
         self._progress = progress
         self._is_new = False
+        """Whether no run was in the folder."""
+        self._made = False
+        """Whether the folder itself is of this start, and not the person's."""
         self._made_runs = False
 
     def announce(self, spec: RunSpec) -> None:
         if not self._chosen:
             self._made_runs = not RUNS.exists()
             self.path, self._chosen = new_folder(RUNS, spec.benchmark, spec.subject), True
+            self._made = True
         with storage_errors(self.path / STARTED):
+            self._made = self._made or not self.path.exists()
             self._is_new = is_unused(self.path)
             self.path.mkdir(parents=True, exist_ok=True)
         if self._is_new:
@@ -205,8 +210,9 @@ class _RunTarget:
     def __exit__(self, *_: object) -> None:
         if self._is_new and not (self.path / "spec.json").exists() and is_unused(self.path):
             (self.path / STARTED).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                self.path.rmdir()
+            if self._made:
+                with contextlib.suppress(OSError):  # somebody put something there meanwhile
+                    self.path.rmdir()
         if self._made_runs:
             with contextlib.suppress(OSError):  # a run lies there
                 RUNS.rmdir()

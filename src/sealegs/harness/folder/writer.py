@@ -120,8 +120,6 @@ class RunFolder:
     def _discard(self) -> None:
         self._remove_run(kept=STARTED if (self.path / LOG).exists() else "")
         (self.path / lock.LOCK).unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # it holds something that is not the run's
-            self.path.rmdir()
 
     @property
     def journal(self) -> Path:
