@@ -322,14 +322,17 @@ def test_a_request_that_no_model_has_read_is_not_counted(unread: Request, tmp_pa
     assert gate.requests == 0
 
 
-def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(questions: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("reply", ["<think>Let me see…", "<think>Let me see", "<think>Let me see.</think>"])
+def test_a_model_that_only_thinks_is_stopped_after_twenty_replies(
+    reply: str, questions: Path, tmp_path: Path
+) -> None:
     settings: dict[str, Any] = {"data": questions, "levels": None, "repeats": None}
-    with Scripted(lambda prompt: "<think>Let me see…") as server:
-        with pytest.raises(UsageError, match=r"ended inside their reasoning.*reasoning_tokens=8192"):
+    with Scripted(lambda prompt: reply) as server:
+        with pytest.raises(UsageError, match=r"are all reasoning.*reasoning_tokens=8192"):
             run_small("mirae", tmp_path / "run", server, concurrency=4, **settings)
         before = server.requests
         assert before >= 20  # how many more are under way by then is the machine's to decide
-        with pytest.raises(UsageError, match="ended inside their reasoning") as raised:
+        with pytest.raises(UsageError, match="are all reasoning") as raised:
             run_small("mirae", tmp_path / "run", server, concurrency=4, **settings)
         assert server.requests == before
         assert "resume" not in str([raised.value, *getattr(raised.value, "__notes__", ())])

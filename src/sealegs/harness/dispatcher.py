@@ -21,7 +21,7 @@ from sealegs.harness.progress import Progress, watch
 from sealegs.journal.database import LOOKUP
 from sealegs.journal.journal import Journal, Keyed, make_key, model_digest
 from sealegs.journal.recording import Recording
-from sealegs.text.answers import IN_REASONING
+from sealegs.text.answers import is_reasoning_only
 from sealegs.types import Generate, Request, Response
 
 LISTED = 5
@@ -29,7 +29,7 @@ LISTED = 5
 NEW_OBJECTS = 20_000
 """After which the garbage collector looks for cycles among them, while requests are sent."""
 FIRST_REPLIES = 20
-"""A model of which so many first replies end inside their reasoning is not asked further."""
+"""A model of which so many first replies are reasoning without an answer is not asked further."""
 
 Opener: TypeAlias = Callable[[str], Model]
 """Gives the model of a role, loading nothing before it is asked."""
@@ -68,7 +68,7 @@ RARE_COLLECTION = RareCollection()
 
 
 class ReasoningOnly(UsageError):
-    """The first replies of a model all end inside their reasoning."""
+    """The first replies of a model are all reasoning, without an answer."""
 
 
 class Dispatcher:
@@ -177,11 +177,11 @@ class Dispatcher:
                 _Sending(self, model, role, pending, reasoning_only).run()
 
     def _count_reasoning(self, keys: Iterable[bytes]) -> int | None:
-        """How many stored replies ended inside their reasoning; None where there is any other."""
+        """How many stored replies are reasoning without an answer; None where there is any other."""
         count = 0
         for response in self.journal.read(keys):
             if response.status != "error":
-                if IN_REASONING not in response.reason:
+                if not is_reasoning_only(response):
                     return None
                 count += 1
         return count
@@ -243,7 +243,7 @@ class _Sending:
         self._admitted: dict[Request, tuple[Keyed, Ticket]] = {}
         """Those that are not answered yet."""
         self._reasoning_only = reasoning_only
-        """Replies of all starts that ended inside their reasoning; None once another has come."""
+        """Replies of all starts that are reasoning without an answer; None once another has come."""
 
     def run(self) -> None:
         try:
@@ -316,7 +316,7 @@ class _Sending:
         """Stop where a model only thinks: each reply is paid for, and none can be scored."""
         if self._reasoning_only is None or response.status == "error" or not isinstance(request, Generate):
             return
-        self._reasoning_only = self._reasoning_only + 1 if IN_REASONING in response.reason else None
+        self._reasoning_only = self._reasoning_only + 1 if is_reasoning_only(response) else None
         if self._reasoning_only == FIRST_REPLIES:
             raise _only_thinks(self._model, self._role)
 
@@ -327,8 +327,8 @@ def _only_thinks(model: Model, role: str) -> ReasoningOnly:
         name = "--model-arg " if role == "model" else f"in the spec of the {role}, ?"
         fix = f"{name}reasoning_tokens=8192"
     return ReasoningOnly(
-        f"The first {FIRST_REPLIES} replies of the {role} all ended inside their reasoning, before any "
-        f"answer. Give it tokens to think with ({fix}) and another --out."
+        f"The first {FIRST_REPLIES} replies of the {role} are all reasoning, without any answer. Give it "
+        f"tokens to think with ({fix}) and another --out."
     )
 
 

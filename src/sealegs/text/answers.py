@@ -13,6 +13,8 @@ EMPTY = "empty answer"
 """Why a text that ended by itself is `unparsed`: there is nothing in it to score."""
 IN_REASONING, BEFORE_TEXT = "inside the reasoning", "before any text"
 """Where an answer was cut off that has no text."""
+NOT_CLOSED, AFTER_REASONING = "reasoning block not closed", f"{EMPTY} after the reasoning"
+"""Why a reply of reasoning alone that was not cut off is `unparsed`."""
 
 
 class Rule(NamedTuple):
@@ -55,10 +57,15 @@ def ending(status: Status, text: str, reasoning: str, *, closed: bool, cut: str)
             return status, cut
         return status, f"{cut} {IN_REASONING if reasoning or not closed else BEFORE_TEXT}"
     if not closed:
-        return "unparsed", "reasoning block not closed"
+        return "unparsed", NOT_CLOSED
     if is_blank(text):
-        return "unparsed", f"{EMPTY} after the reasoning" if reasoning else EMPTY
+        return "unparsed", AFTER_REASONING if reasoning else EMPTY
     return status, ""
+
+
+def is_reasoning_only(response: Response) -> bool:
+    """Whether a reply has reasoning and no answer, however it ended."""
+    return any(words in response.reason for words in (IN_REASONING, NOT_CLOSED, AFTER_REASONING))
 
 
 # Texts that show nothing
