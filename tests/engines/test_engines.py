@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,9 +83,15 @@ def test_another_model_or_version_is_refused(shout: bool, version: str, problem:
 
 
 class DeadCluster:
-    """Ray, as far as a pool sees it, when the last node has died."""
+    """Ray, as far as a pool sees it, when the last node has died; at `port` its head."""
 
     exceptions = SimpleNamespace(RayError=RuntimeError)
+
+    def __init__(self, port: int) -> None:
+        self._head = f"127.0.0.1:{port}"
+
+    def get_runtime_context(self) -> SimpleNamespace:
+        return SimpleNamespace(gcs_address=self._head)
 
     def wait(self, refs: list[Any], **_: Any) -> tuple[list[Any], list[Any]]:
         return [], refs
@@ -93,9 +100,17 @@ class DeadCluster:
         return [{"Alive": False, "Resources": {"CPU": 8}}, {"Alive": True, "Resources": {}}]
 
 
-def test_a_cluster_without_a_node_ends_the_run_with_what_to_do() -> None:
+@pytest.mark.parametrize(
+    ("listening", "lost"),
+    [(True, "no node of the Ray cluster"), (False, "the head of the Ray cluster")],
+)
+def test_a_cluster_without_node_or_head_ends_the_run_with_what_to_do(listening: bool, lost: str) -> None:
     worker = SimpleNamespace(start=SimpleNamespace(remote=object))
-    workers = Pool(DeadCluster(), lambda: worker, 2, spec="hf:tiny", patience_s=0.0)
-    request = Generate(prompt="a", sampling=Sampling())
-    with pytest.raises(ModelUnreachable, match=r"no node of the Ray cluster is left.*ray start"):
-        list(workers.answers([request]))
+    with socket.create_server(("127.0.0.1", 0)) as head:
+        port = head.getsockname()[1]
+        if not listening:
+            head.close()
+        workers = Pool(DeadCluster(port), lambda: worker, 2, spec="hf:tiny", patience_s=0.0)
+        request = Generate(prompt="a", sampling=Sampling())
+        with pytest.raises(ModelUnreachable, match=rf"{lost}.*ray start"):
+            list(workers.answers([request]))

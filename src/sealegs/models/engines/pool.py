@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -58,6 +59,7 @@ class Pool:
         """Requests of lost workers, and how many were lost with them."""
         self._losses = 0
         self._alone_since = time.monotonic()
+        self._head_is_lost = False
         for _ in range(size):
             self._start_worker()
 
@@ -74,12 +76,32 @@ class Pool:
             if self._idle and not self._tasks:
                 return
             ready, _ = self._ray.wait([*self._tasks, *self._starting], num_returns=1, timeout=WAIT_S)
+            if not ready:
+                self._await_head()
             self._check_nodes(waiting=not ready and not self._tasks)
             for ref in ready:
                 if ref in self._starting:
                     self._receive_start(ref)
                 else:
                     yield from self._receive_answers(ref)
+
+    def _await_head(self) -> None:
+        """Wait for the cluster's head where it is gone, but not so long that Ray ends the process itself."""
+        host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+        given_up = time.monotonic() + self._patience_s
+        while True:
+            try:
+                socket.create_connection((host.strip("[]"), int(port)), timeout=WAIT_S).close()
+            except OSError:
+                if time.monotonic() < given_up:
+                    time.sleep(WAIT_S)
+                    continue
+                self._head_is_lost = True
+                raise ModelUnreachable(
+                    f"the head of the Ray cluster at {host}:{port} is gone, and with it the workers of "
+                    f"'{self._spec}'. Start a cluster (`ray start --head`), then run the same command."
+                ) from None
+            return
 
     def _check_nodes(self, *, waiting: bool) -> None:
         """End the run where workers are waited for that no node is left to start."""
@@ -133,6 +155,7 @@ class Pool:
         """Start another worker in the place of one that was lost; an error of its own ends the run."""
         if isinstance(cause := getattr(error, "cause", None), SealegsError):
             raise cause
+        self._await_head()
         self._end(worker)
         self._losses += 1
         if self._losses >= MOST_LOSSES:
@@ -160,6 +183,8 @@ class Pool:
             self._end(worker)
 
     def _end(self, worker: Any) -> None:
+        if self._head_is_lost:
+            return  # Ray would wait for it
         with contextlib.suppress(Exception):  # it has ended, or the cluster has
             self._ray.kill(worker)
 
