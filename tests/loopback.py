@@ -88,8 +88,8 @@ class Behaviour:
     min_tokens: int = 0
     """The smallest max_tokens that is accepted."""
     vectors: Literal["as asked", "float"] = "as asked"
-    wants_completion_tokens: bool = False
-    """Refuse max_tokens on /chat/completions, as OpenAI's reasoning models do."""
+    wants_completion_tokens: str = ""
+    """How it refuses max_tokens on /chat/completions, as OpenAI's reasoning models do."""
     record: bool = False
     """Keep every body received in `bodies`."""
 
@@ -243,7 +243,7 @@ class Loopback:
     def _complaint(self, path: str, body: _Body) -> str | None:
         behaviour = self.behaviour
         if behaviour.wants_completion_tokens and path.endswith("/chat/completions") and body.max_tokens:
-            return "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+            return behaviour.wants_completion_tokens
         if body.echo and (body.max_tokens or 0) < behaviour.min_tokens:
             return f"max_tokens must be at least {behaviour.min_tokens}, got {body.max_tokens}."
         if "[poison]" in body.prompt or any(

@@ -145,7 +145,7 @@ def test_a_redirect_is_not_followed(server: BatchServer, tmp_path: Path) -> None
 
 
 def test_a_refusal_teaches_how_requests_are_written(server: BatchServer, tmp_path: Path) -> None:
-    server.behaviour.wants_completion_tokens = True
+    server.behaviour.wants_completion_tokens = "Unsupported parameter: 'max_tokens'."
     requests = chats(3)
     assert ask(server, tmp_path, requests) == live_answers(requests)
     assert [len(batch.requests) for batch in server.batches] == [3, 3]

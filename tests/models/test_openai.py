@@ -91,8 +91,10 @@ def test_a_reply_becomes_a_response(
     assert (response.status, response.text, response.reason) == (status, text, reason)
 
 
-def test_max_completion_tokens_is_found_out_and_kept() -> None:
-    with Loopback(wants_completion_tokens=True, record=True) as server:
+@pytest.mark.parametrize("hint", ["", " Use 'max_completion_tokens' instead."])
+def test_max_completion_tokens_is_found_out_and_kept(hint: str) -> None:
+    refusal = f"Unsupported parameter: 'max_tokens'.{hint}"
+    with Loopback(wants_completion_tokens=refusal, record=True) as server:
         model = model_of(server, concurrency=1)
         assert [one(model, chat(text, max_tokens=9)).status for text in "ab"] == ["ok", "ok"]
     assert server.statuses == {400: 1, 200: 2}

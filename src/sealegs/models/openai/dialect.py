@@ -33,6 +33,9 @@ REFUSED = re.compile(
     re.IGNORECASE,
 )
 
+UNKNOWN = re.compile(r"unsupported|not support|unrecognized|unknown|unexpected", re.IGNORECASE)
+"""Of a field, whatever its value."""
+
 SENT_FIELD = re.compile(r""""\w+"\s*:\s*"\w*"|["'`]\w+["'`]\s*[:=]""")
 """In a message that repeats the request: a field, with its value where that is one word in JSON."""
 BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
@@ -149,7 +152,10 @@ class Dialect:
                 return re.search(pattern, error.field) is not None
             return re.search(pattern, message) is not None and not re.search(pattern, sent, re.IGNORECASE)
 
-        if re.search(r"\bmax_completion_tokens\b", message) and names(r"max_(completion_)?tokens"):
+        named_instead = re.search(r"\bmax_completion_tokens\b", message) and names(
+            r"max_(completion_)?tokens"
+        )
+        if named_instead or (names(r"\bmax_tokens\b") and UNKNOWN.search(message)):
             self._token_field = "max_completion_tokens"
         if names(r"max_(new_)?tokens"):
             self._logprobs_max_tokens = 1
