@@ -247,10 +247,14 @@ class Transport:
         headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
         timeout = self._request_time if body is None or isinstance(body, bytes) else self._file_time
         try:
-            async with self._http.request(
+            reply = await self._http.request(
                 method, self._url(path), data=data, headers=headers, timeout=timeout, allow_redirects=False
-            ) as reply:
+            )
+            try:
                 return await self._read(reply, LARGEST_REPLY_BYTES + results * LARGEST_RESULT_BYTES)
+            finally:
+                if not reply.closed:  # it was not read to its end, where its connection is given back
+                    reply.close()
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from None
 
@@ -284,10 +288,8 @@ class Transport:
         while not content.at_eof() and sum(map(len, parts)) <= limit:
             parts.append(await content.readany())
         data = b"".join(parts)
-        if len(data) > limit:
-            reply.close()  # the rest is not read
-            if ok:
-                raise _too_large(limit)
+        if ok and len(data) > limit:
+            raise _too_large(limit)
         redacted = self._endpoint.redacted
         media_type = reply.headers.get("Content-Type", "").strip().lower()
         answer = HttpReply(reply.status, media_type, redacted(data)[:limit].removeprefix(b"\xef\xbb\xbf"))
