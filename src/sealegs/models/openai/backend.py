@@ -17,14 +17,17 @@ from sealegs.harness.progress import Progress
 from sealegs.models.openai.background import Outbox, Relay, iterate
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.endpoint import endpoints
-from sealegs.models.openai.interfaces import CHATS, RESPONSES, Batch, Interface, batch_call, interface_of
+from sealegs.models.openai.interfaces import (
+    CHATS,
+    RESPONSES,
+    TEXTS,
+    Batch,
+    Interface,
+    batch_call,
+    interface_of,
+)
 from sealegs.models.openai.logprobs import Examples, loglikelihood, probe_problem
 from sealegs.models.openai.options import OpenAIOptions, json_object
-from sealegs.models.openai.protocol import (
-    COMPLETIONS,
-    read_chat,
-    read_completion,
-)
 from sealegs.models.openai.responses import ONLY_HERE
 from sealegs.models.openai.retry import Call, CallFailed, Client, Fate, fate_of
 from sealegs.models.openai.servers import Server, ServerHealth
@@ -57,6 +60,7 @@ NEEDED: dict[Capability, tuple[Feature, ...]] = {
 }
 """What a server must have for a capability."""
 
+IN_BATCHES = (Embed, Rank)
 Job: TypeAlias = Generate | LogLikelihood | StringLikelihood | Batch
 Answer: TypeAlias = tuple[Request, Response]
 
@@ -261,34 +265,26 @@ class OpenAI:
             return Response(status="error", reason="a server cannot give the probability of a string")
         if isinstance(request, LogLikelihood):
             return await loglikelihood(client, self._dialect, request)
-        if not isinstance(request.prompt, str):
-            return await self._answer_chat(client, request)
-        if not self._preset.supports_all("completions"):
+        interface = TEXTS if isinstance(request.prompt, str) else self._interface
+        if interface is TEXTS and not self._preset.supports_all("completions"):
             client.return_try()
             raise CapabilityError(
                 f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
                 f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
                 lacking=frozenset({"generate"}),
             )
-        return await client.send(
-            Call(COMPLETIONS, partial(self._dialect.generate_body, request), read_completion)
-        )
-
-    async def _answer_chat(self, client: Client, request: Generate) -> Response:
-        """By the model's interface. One that has no chats says so, and is asked by responses from then on."""
-        call = self._chat_call(request, self._interface)
         try:
-            return await client.send(call)
+            return await client.send(self._call(request, interface))
         except CallFailed as failure:
-            if call.path != CHATS.path or not ONLY_HERE.search(failure.error.detail):
+            if interface is not CHATS or not ONLY_HERE.search(failure.error.detail):
                 raise
-        self._interface = RESPONSES
-        return await client.send(self._chat_call(request, RESPONSES)._replace(is_admitted=False))
+        self._interface = RESPONSES  # from now on: the model has no chats
+        return await client.send(self._call(request, RESPONSES)._replace(is_admitted=False))
 
-    def _chat_call(self, request: Generate, interface: Interface) -> Call[Response]:
+    def _call(self, request: Generate, interface: Interface) -> Call[Response]:
         def read(data: bytes) -> Response:
             self._dialect.confirm(request.sampling, data)
-            return read_chat(interface.reply(data))
+            return interface.read(data)
 
         return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
 
@@ -323,10 +319,10 @@ def _in_batches(requests: Iterable[Request], batch_size: int) -> Iterator[Job]:
     """Each request alone, or as many texts to embed, or to rank for one query, as go into one call."""
     batch: Batch = []
     for request in requests:
-        if batch and (not isinstance(request, Embed | Rank) or _query(request) != _query(batch[0])):
+        if batch and (not isinstance(request, IN_BATCHES) or _query(request) != _query(batch[0])):
             yield batch
             batch = []
-        if not isinstance(request, Embed | Rank):
+        if not isinstance(request, IN_BATCHES):
             yield request
             continue
         batch.append(request)

@@ -232,9 +232,10 @@ class Dialect:
             body.pop(name, None)
         try:
             whole = {"model": self._model, **body, **self._extra}
-            if interface is not CHATS:
+            if interface.body is not None:
                 whole["messages"] = msgspec.to_builtins(whole["messages"])
-            return msgspec.json.encode(interface.body(whole))
+                whole = interface.body(whole)
+            return msgspec.json.encode(whole)
         except UnicodeEncodeError:
             raise DataError("a request", HALF_A_CHARACTER) from None
 

@@ -1,4 +1,4 @@
-"""The interfaces by which a model is asked: those of chats, with their translations, and of many texts."""
+"""The interfaces by which a model is asked: those of one text, with their translations, and of many."""
 
 from __future__ import annotations
 
@@ -7,7 +7,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from sealegs.models.openai import messages, responses
-from sealegs.models.openai.protocol import CHAT, EMBEDDINGS, RERANK, read_scores, read_vectors
+from sealegs.models.openai.protocol import (
+    CHAT,
+    COMPLETIONS,
+    EMBEDDINGS,
+    RERANK,
+    read_chat,
+    read_completion,
+    read_scores,
+    read_vectors,
+)
 from sealegs.models.openai.retry import Call
 from sealegs.models.presets import Preset
 from sealegs.types import Embed, Rank, Response
@@ -20,24 +29,27 @@ Batch: TypeAlias = list[Embed | Rank]
 
 
 class Interface(NamedTuple):
-    """Chats as one interface takes and answers them."""
+    """Texts to generate as one interface takes and answers them."""
 
     path: str
-    body: Callable[[dict[str, Any]], dict[str, Any]] = dict
-    """The body of a chat request as the interface takes it."""
-    reply: Callable[[bytes], bytes] = bytes
-    """Its reply as one to a chat."""
+    read: Callable[[bytes], Response]
+    """Its reply as a response."""
+    body: Callable[[dict[str, Any]], dict[str, Any]] | None = None
+    """The body of a chat request as the interface takes it, where that is another."""
 
 
-CHATS = Interface(CHAT)
-RESPONSES = Interface("responses", responses.response_body, responses.chat_reply)
+CHATS = Interface(CHAT, read_chat)
+TEXTS = Interface(COMPLETIONS, read_completion)
+RESPONSES = Interface(
+    "responses", lambda data: read_chat(responses.chat_reply(data)), responses.response_body
+)
 
 
 def interface_of(preset: Preset) -> Interface:
     """The one that a preset names; of any other server, that of chats until it says otherwise."""
     if preset.interface == "messages":
         body = partial(messages.message_body, max_temperature=preset.max_temperature)
-        return Interface("messages", body, messages.chat_reply)
+        return Interface("messages", lambda data: read_chat(messages.chat_reply(data)), body)
     return RESPONSES if preset.interface == "responses" else CHATS
 
 

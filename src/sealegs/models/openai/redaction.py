@@ -56,7 +56,8 @@ class Redaction:
 
     def in_response(self, response: Response) -> Response:
         """A response whose texts were put together from parts, none of which held a secret as a whole."""
-        if any(secret in response.text or secret in response.reasoning for secret in self._secrets):
+        secrets = self._secrets
+        if secrets and any(secret in response.text or secret in response.reasoning for secret in secrets):
             return replace(response, text=self.text(response.text), reasoning=self.text(response.reasoning))
         return response
 

@@ -29,9 +29,10 @@ import asyncio
 import random
 import time
 from collections import Counter, deque
+from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 from sealegs.errors import BudgetReached
 from sealegs.models.openai.servers import Server, given_up
@@ -47,7 +48,7 @@ from sealegs.models.openai.transport import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
+    from collections.abc import Sequence
 
     from sealegs.harness.gate import RequestGate
     from sealegs.models.openai.background import Relay
@@ -130,6 +131,10 @@ class Call(NamedTuple, Generic[R]):
     texts, of a second call or of a probe."""
 
 
+Action: TypeAlias = Callable[[], Awaitable[R]]
+"""What is tried like a call, and counts as none: a batch that is looked at, say."""
+
+
 class Client:
     """Sends calls to a server, or to several that hold the same model, as many at once and as often as it
     takes. It belongs to one event loop."""
@@ -181,21 +186,17 @@ class Client:
         [transport] = self._transports.values()
         return transport
 
-    async def send(self, call: Call[R]) -> R:
-        """The reply to a call; else as `call_with_retries`."""
-        return await self.call_with_retries(partial(self._post, call), call)
-
-    async def call_with_retries(
-        self, action: Callable[[Server, bytes], Awaitable[R]], call: Call[R] | None = None
-    ) -> R:
-        """What an action gives after as many tries as it takes; else CallFailed, or ModelUnreachable."""
+    async def send(self, what: Call[R] | Action[R]) -> R:
+        """What a call is answered, or an action gives, after as many tries as it takes; else CallFailed, or
+        ModelUnreachable."""
+        call = what if isinstance(what, Call) else None
         body, tries = call.body() if call else b"", 0
         failed_at: set[Server] = set()
         while True:
             server = await self._turn(failed_at, call, is_first=not tries)
             tries += 1
             try:  # send
-                result = await action(server, body)
+                result = await (self._post(what, server, body) if isinstance(what, Call) else what())
             except TryFailed as error:  # decide
                 error.__traceback__ = error.__context__ = None  # whose frames would hold the reply
                 fate = fate_of(error)
@@ -218,7 +219,8 @@ class Client:
                 await self._pause(server, error, tries, call)  # wait
                 failed_at.clear()
             else:
-                self._end_silence(server)
+                if self._silent:
+                    self._end_silence(server)
                 server.answered()
                 self._health.answered()
                 return result
@@ -226,14 +228,16 @@ class Client:
     async def _turn(self, failed_at: set[Server], call: Call[Any] | None, *, is_first: bool) -> Server:
         """The server of the next try, which is counted once there is room for it. Where the budget has none
         left, BudgetReached, before that room is waited for."""
-        if call is None:
-            return await self._choose(failed_at)
-        was_counted = is_first and call.is_admitted
-        if not was_counted:
+        was_counted = call is not None and call.is_admitted and is_first
+        counts_now = call is not None and not was_counted
+        if counts_now:
             self._gate.check_try()
         try:
-            server = await self._choose(failed_at)
-            if not was_counted:
+            while self._room(server := self._best(failed_at)) <= 0:
+                turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+                self._waiting.append(turn)
+                await turn
+            if counts_now:
                 self.count_try()
         except (asyncio.CancelledError, BudgetReached):
             if was_counted:
@@ -248,7 +252,8 @@ class Client:
         self._sent[server] += 1
         try:
             reply = await self._transports[server].send("POST", call.path, body, results=call.results)
-            self._end_silence(server)
+            if self._silent:
+                self._end_silence(server)
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
             try:
                 if reply.status != 200:
@@ -317,18 +322,12 @@ class Client:
 
     # Which server is asked
 
-    async def _choose(self, failed_at: set[Server]) -> Server:
+    def _best(self, failed_at: set[Server]) -> Server:
         """The server with the most room, of those that are there and have not failed this call."""
-        while True:
-            server = self._servers[0]
-            if len(self._servers) > 1:
-                candidates = self._others(failed_at) or self._others(set()) or self._servers
-                server = max(candidates, key=self._room)
-            if self._room(server) > 0:
-                return server
-            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
-            await turn
+        if len(self._servers) == 1:
+            return self._servers[0]
+        candidates = self._others(failed_at) or self._others(set()) or self._servers
+        return max(candidates, key=self._room)
 
     def _others(self, failed_at: set[Server]) -> list[Server]:
         return [server for server in self._servers if not server.is_left_out and server not in failed_at]

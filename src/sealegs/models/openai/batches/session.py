@@ -215,7 +215,7 @@ class BatchSession:
             done = 0
             for batch in list(waiting):
                 try:
-                    status = await self.client.call_with_retries(lambda *_, batch=batch: self._look(batch))
+                    status = await self.client.send(partial(self._look, batch))
                 except CallFailed as failure:
                     if not is_transient(failure.error):
                         raise self._lost(batch, failure.error) from None
@@ -250,9 +250,7 @@ class BatchSession:
         failures: dict[str, TryFailed] = {}
         for path in status.results:
             try:
-                await self.client.call_with_retries(
-                    lambda *_, path=path: self._read_file(path, batch, failures)
-                )
+                await self.client.send(partial(self._read_file, path, batch, failures))
             except CallFailed as failure:
                 raise self._lost(batch, failure.error) from None
         was_read, batch.fetched = batch.fetched, True
@@ -347,7 +345,7 @@ class BatchSession:
     async def _insist(self, action: Callable[[], Awaitable[R]]) -> R:
         """What an action gives after as many tries as it takes."""
         try:
-            return await self.client.call_with_retries(lambda *_: action())
+            return await self.client.send(action)
         except CallFailed as failure:
             raise self._unreachable(failure.error) from None
 
