@@ -42,7 +42,7 @@ BOUND = re.compile(r"\b(min|max)(Length|Items)\b")
 SENT_FORMAT = re.compile(rb'"(response_)?format":')
 SENT_BOUND = re.compile(rb'"(min|max)(Length|Items)":')
 """In a schema, and not in a prompt that quotes it: there the quotation marks are escaped."""
-STATED = re.compile(rb'"(temperature|top_p)"\s*:')
+STATED = (b'"temperature"', b'"top_p"')
 """In a reply, by the same rule: the sampling that was used."""
 
 LEFT_OUT: dict[Feature, str] = {
@@ -122,7 +122,7 @@ class Dialect:
 
     def confirm(self, sampling: Sampling, data: bytes) -> None:
         """Keep what a reply states of the sampling that was used."""
-        if not STATED.search(data):
+        if STATED[0] not in data and STATED[1] not in data:
             return
         try:
             stated = msgspec.json.decode(data, type=_Stated)

@@ -5,16 +5,20 @@ What is done about a failure is decided by its kind, in `retry.py`.
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import io
 import os
 import re
 import ssl
 from collections.abc import AsyncGenerator, Callable, Mapping
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from sealegs.errors import explain
 from sealegs.files.jsonfile import check_depth, repaired
@@ -92,7 +96,7 @@ class TryFailed(Exception):
         return f"{server}{what}: {self.detail}" if self.detail else f"{server}{what}"
 
 
-class HttpReply(NamedTuple):
+class HttpReply(Struct, frozen=True):
     status: int
     media_type: str
     data: bytes
@@ -213,6 +217,43 @@ class Connector(aiohttp.TCPConnector):
         raise aiohttp.ClientConnectionError("the server sends before it is asked")
 
 
+class Deadlines:
+    """Ends every try that takes longer than this, by one timer: all may take as long, so that they are due in
+    the order in which they began. A timer for each costs as much as reading its reply."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+        self._due: dict[asyncio.Task[Any], float] = {}
+        """When those that are under way are."""
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __enter__(self) -> None:
+        task, loop = asyncio.current_task(), asyncio.get_running_loop()
+        assert task is not None
+        self._due[task] = loop.time() + self._seconds
+        if self._timer is None:
+            self._look(loop)
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        was_due = self._due.pop(task, None) is None
+        # Cancelled by someone else too, it stays so.
+        if was_due and task.uncancel() == 0 and kind is asyncio.CancelledError:
+            raise TimeoutError from None
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Cancel what is due, and look again when the next one is."""
+        self._timer = None
+        while self._due:
+            task, due = next(iter(self._due.items()))
+            if due > loop.time():
+                self._timer = loop.call_at(due, self._look, loop)
+                return
+            del self._due[task]
+            task.cancel()
+
+
 class Transport:
     """Connections to one server. It belongs to one event loop."""
 
@@ -221,7 +262,8 @@ class Transport:
         self._timeout = timeout
         self._urls: dict[str, URL] = {}
         connect = min(timeout, CONNECT_S)
-        self._request_time = aiohttp.ClientTimeout(total=timeout, sock_connect=connect)
+        self._deadlines = Deadlines(timeout)
+        self._request_time = aiohttp.ClientTimeout(total=None, sock_connect=connect)
         self._file_time = aiohttp.ClientTimeout(total=FILE_S, sock_connect=connect, sock_read=timeout)
         self._http = aiohttp.ClientSession(
             connector=Connector(limit=0, ttl_dns_cache=300),
@@ -245,16 +287,19 @@ class Transport:
         results may be larger. A file or a form may take FILE_S."""
         data = body() if isinstance(body, aiohttp.FormData) else body
         headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
-        timeout = self._request_time if body is None or isinstance(body, bytes) else self._file_time
+        is_file = not (body is None or isinstance(body, bytes))
+        timeout = self._file_time if is_file else self._request_time
         try:
-            reply = await self._http.request(
-                method, self._url(path), data=data, headers=headers, timeout=timeout, allow_redirects=False
-            )
-            try:
-                return await self._read(reply, LARGEST_REPLY_BYTES + results * LARGEST_RESULT_BYTES)
-            finally:
-                if not reply.closed:  # it was not read to its end, where its connection is given back
-                    reply.close()
+            with contextlib.nullcontext() if is_file else self._deadlines:
+                reply = await self._http.request(
+                    method, self._url(path), data=data, headers=headers, timeout=timeout,
+                    allow_redirects=False,
+                )  # fmt: skip
+                try:
+                    return await self._read(reply, LARGEST_REPLY_BYTES + results * LARGEST_RESULT_BYTES)
+                finally:
+                    if not reply.closed:  # it was not read to its end, where its connection is given back
+                        reply.close()
         except (aiohttp.ClientError, OSError) as error:
             raise self._failure(error) from None
 
@@ -295,7 +340,8 @@ class Transport:
         answer = HttpReply(reply.status, media_type, redacted(data)[:limit].removeprefix(b"\xef\xbb\xbf"))
         if ok:
             return answer
-        return answer._replace(
+        return replace(
+            answer,
             wait=requested_wait(reply.headers),
             location=redacted.text(reply.headers.get("Location", "")).partition("?")[0],
             advice=self._endpoint.key_advice(reply.status),
