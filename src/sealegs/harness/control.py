@@ -158,21 +158,24 @@ class _Controlled(Progress):
         self._progress = progress
         self._thread = threading.current_thread()
         self._state = RunProgress(started=datetime.now(UTC).isoformat(timespec="seconds"))
+        self._done = self._failed = 0
+        self._usd = 0.0
         self._pace = Pace(0)
         self._written: RunProgress | None = None
 
     def phase(self, title: str, *, total: int, done: int) -> None:
-        self._pace = Pace(done)
-        self._state = replace(self._state, phase=title, total=total, done=done, waiting="")
+        self._pace, self._done = Pace(done), done
+        self._state = replace(self._state, phase=title, total=total, waiting="")
         self._progress.phase(title, total=total, done=done)
 
     def answered(self, response: Response, *, usd: float) -> None:
-        state, failed = self._state, response.status not in ("ok", "truncated")
-        self._state = replace(state, done=state.done + 1, failed=state.failed + failed, usd=usd)
+        self._done += 1
+        self._failed += response.status not in ("ok", "truncated")
+        self._usd = usd
         self._progress.answered(response, usd=usd)
 
     def loaded(self) -> None:
-        self._pace = Pace(self._state.done)
+        self._pace = Pace(self._done)
         self._state = replace(self._state, waiting="")
         self._progress.loaded()
 
@@ -191,7 +194,8 @@ class _Controlled(Progress):
 
     def look(self) -> None:
         """Write how far it is, where that has changed, and look for `stop`."""
-        if (state := self._state) is not self._written:
+        state = replace(self._state, done=self._done, failed=self._failed, usd=self._usd)
+        if state != self._written:
             self._written = state
             rate, left = self._pace.rate(state.done), self._pace.seconds_left(state.done, state.total)
             content = msgspec.json.encode(replace(state, rate=rate, seconds_left=left))

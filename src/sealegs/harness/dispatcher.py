@@ -304,19 +304,21 @@ class _Sending:
                 f"{type(self._model).__name__} answered a request that it was not asked, or one twice: a "
                 "model yields each request that it is given once, with its response."
             )
-        self._dispatcher.journal.put(keyed, response)
+        dispatcher = self._dispatcher
+        dispatcher.journal.put(keyed, response)
         if response.status == "error":
-            self._dispatcher.failed.add(keyed.key)
+            dispatcher.failed.add(keyed.key)
         del self._admitted[request]
-        self._dispatcher.gate.settle(ticket, response)
-        self._dispatcher.progress.answered(response, usd=self._dispatcher.gate.usd)
-        self._check_reasoning(request, response)
+        dispatcher.gate.settle(ticket, response)
+        dispatcher.progress.answered(response, usd=dispatcher.gate.usd)
+        if self._reasoning_only is not None:
+            self._check_reasoning(self._reasoning_only, request, response)
 
-    def _check_reasoning(self, request: Request, response: Response) -> None:
+    def _check_reasoning(self, before: int, request: Request, response: Response) -> None:
         """Stop where a model only thinks: each reply is paid for, and none can be scored."""
-        if self._reasoning_only is None or response.status == "error" or not isinstance(request, Generate):
+        if response.status == "error" or not isinstance(request, Generate):
             return
-        self._reasoning_only = self._reasoning_only + 1 if is_reasoning_only(response) else None
+        self._reasoning_only = before + 1 if is_reasoning_only(response) else None
         if self._reasoning_only == FIRST_REPLIES:
             raise _only_thinks(self._model, self._role)
 

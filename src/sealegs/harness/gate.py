@@ -16,7 +16,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from sealegs.errors import BudgetReached
 from sealegs.harness.limits import ROUNDING, Limits, Price, Refused
@@ -32,7 +34,7 @@ WAIT_S = 0.5
 """Between two looks whether money has become free: a wait without end cannot be interrupted everywhere."""
 
 
-class Ticket(NamedTuple):
+class Ticket(Struct, frozen=True):
     """A request that was admitted."""
 
     role: str
@@ -86,9 +88,9 @@ class RequestGate:
                 self._store = store
             for sign, earlier in (+1, usage), (-1, self._earlier):
                 for role, used in earlier.items():
-                    requests, tokens_in, tokens_out = (sign * amount for amount in used)
+                    requests, tokens_in, tokens_out = (sign * amount for amount in astuple(used))
                     usd = self._cost(role, tokens_in, tokens_out)
-                    self._count(role, requests, tokens_in, tokens_out, usd=usd)
+                    self._count(role, requests, tokens_in, tokens_out, usd)
             self._earlier = dict(usage)
 
     def admit(self, request: Request, *, wait: bool) -> Ticket | None:
@@ -109,7 +111,7 @@ class RequestGate:
                 if not refused.is_transient:
                     raise self._reached(refused.limit, usd)
                 self._freed.wait(WAIT_S)
-            self._count(role, 1, *tokens, reserved_usd=usd)
+            self._count(role, 1, *tokens, 0.0, usd)
         return Ticket(role, tokens, usd)
 
     def check_try(self) -> None:
@@ -134,19 +136,18 @@ class RequestGate:
     def add_used(self, role: str, tokens_in: int, tokens_out: int = 0) -> None:
         """Count the tokens of a reply that was paid for and gave no response."""
         with self._lock:
-            self._count(role, 0, tokens_in, tokens_out, usd=self._cost(role, tokens_in, tokens_out))
+            self._count(role, 0, tokens_in, tokens_out, self._cost(role, tokens_in, tokens_out))
 
     def settle(self, ticket: Ticket, response: Response | None) -> None:
         """Replace what was set aside by what a response did cost. None: it was stopped before it ended."""
-        role, reserved, reserved_usd = ticket
+        role, reserved = ticket.role, ticket.tokens
         if reserved is None:
             return
         read, written = _used(reserved, response) if response is not None else (0, 0)
         usd = self._cost(role, read, written)
         with self._lock:
-            tokens = read - reserved[0], written - reserved[1]
-            self._count(role, 0, *tokens, usd=usd, reserved_usd=-reserved_usd)
-            if reserved_usd:
+            self._count(role, 0, read - reserved[0], written - reserved[1], usd, -ticket.usd)
+            if ticket.usd:
                 self._freed.notify_all()
 
     def _refusal(self, usd: float) -> Refused | None:
@@ -167,7 +168,6 @@ class RequestGate:
         tries: int,
         tokens_in: int = 0,
         tokens_out: int = 0,
-        *,
         usd: float = 0.0,
         reserved_usd: float = 0.0,
     ) -> None:
@@ -181,7 +181,8 @@ class RequestGate:
         while gate is not None:
             gate.requests += tries
             gate.usd += usd
-            gate.reserved_usd = max(0.0, gate.reserved_usd + reserved_usd)
+            if reserved_usd:
+                gate.reserved_usd = max(0.0, gate.reserved_usd + reserved_usd)
             gate = gate._shared
 
     def _cost(self, role: str, tokens_in: int, tokens_out: int) -> float:

@@ -8,9 +8,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from sealegs.errors import RunConflict, StorageError
 from sealegs.types import Response, Sample
@@ -52,7 +53,7 @@ UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError, TypeErro
 _decode = msgspec.json.Decoder(Response).decode
 
 
-class JournalUsage(NamedTuple):
+class JournalUsage(Struct, frozen=True):
     """What was asked of a model: tries, and the tokens that they used."""
 
     requests: int = 0

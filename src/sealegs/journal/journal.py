@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec.structs import astuple
 
 from sealegs.errors import DataError, StorageError
 from sealegs.files.cache import write_whole
@@ -135,11 +136,13 @@ class Journal:
 
     def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
-        self._raise_failure()
+        if self._failure is not None:
+            raise self._failure
         self.empty = False
         with self._lock:
             self._entries.append((keyed, response))
-            self._schedule()
+            if self._next_commit is None:
+                self._schedule()
             waiting = len(self._entries)
         if waiting >= AHEAD or response.is_large:
             self.flush()
@@ -149,7 +152,8 @@ class Journal:
         not make the budget fresh."""
         with self._lock:
             self._usage[role] = usage
-            self._schedule()
+            if self._next_commit is None:
+                self._schedule()
 
     def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""
@@ -283,7 +287,7 @@ def _commit(
         digest = hashlib.sha256(body).digest()
         requests[digest] = digest, type(request).__name__.lower(), body  # once for all its repeats
         responses.append((key, digest, request.repeat, response.status, _encode(response), now))
-    sums = [(role, *amounts) for role, amounts in usage.items()]
+    sums = [(role, *astuple(amounts)) for role, amounts in usage.items()]
     with connection:
         connection.executemany("INSERT OR IGNORE INTO requests VALUES (?, ?, ?)", requests.values())
         connection.executemany("INSERT OR REPLACE INTO responses VALUES (?, ?, ?, ?, ?, ?)", responses)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from sealegs.errors import BudgetReached, CapabilityError, ModelUnreachable, UsageError
 from sealegs.harness.gate import NO_LIMITS
@@ -279,7 +280,7 @@ class OpenAI:
             if interface is not CHATS or not ONLY_HERE.search(failure.error.detail):
                 raise
         self._interface = RESPONSES  # from now on: the model has no chats
-        return await client.send(self._call(request, RESPONSES)._replace(is_admitted=False))
+        return await client.send(replace(self._call(request, RESPONSES), is_admitted=False))
 
     def _call(self, request: Generate, interface: Interface) -> Call[Response]:
         def read(data: bytes) -> Response:

@@ -148,6 +148,8 @@ def _first(choices: list[C] | None) -> C:
     """The choice of index 0, wherever it is in the list."""
     if not choices:
         raise ValueError("the reply holds no choices")
+    if choices[0].index == 0:
+        return choices[0]
     return next((choice for choice in choices if choice.index == 0), choices[0])
 
 
@@ -170,9 +172,8 @@ def _name(value: Any) -> str:
 def _token_counts(usage: msgspec.Raw) -> tuple[int | None, int | None]:
     """Tokens read and written, those included that are only in the total: thinking, at some servers."""
     counts = _usage(usage)
-    read, written, total = map(
-        _token_count, (counts.prompt_tokens, counts.completion_tokens, counts.total_tokens)
-    )
+    read, written = _token_count(counts.prompt_tokens), _token_count(counts.completion_tokens)
+    total = _token_count(counts.total_tokens)
     if read is None or written is None or total is None:
         return read, written
     return read, max(written, total - read)
@@ -211,7 +212,8 @@ def read_chat(data: bytes) -> Response:
 
 def _response(reply: _ReplySource, status: Status, text: str, reason: str, reasoning: str = "") -> Response:
     """A response with what its reply says of itself."""
-    (tokens_in, tokens_out), version = _token_counts(reply.usage), _version(reply)
+    tokens_in, tokens_out = _token_counts(reply.usage)
+    version = _version(reply)
     return Response(
         status=status,
         text=text,
@@ -233,9 +235,10 @@ def _chat_answer(choice: _ChatChoice) -> tuple[Status, str, str, str]:
     status, finish = _finish_status(choice.finish_reason)
     # Where servers put thinking, the most used first. OpenRouter fills two with the same.
     named = (message.reasoning_content, message.reasoning, message.thinking, message.reasoning_details)
-    separate = next(filter(None, map(_thinking, filter(None, named))), "") or _thinking_parts(message.content)
+    separate = next(filter(None, map(_thinking, named)), "") if any(named) else ""
+    separate = separate or _thinking_parts(message.content)
     text, inline, closed = split_reasoning(content or "", cut=status == "truncated")
-    reasoning = "\n".join(filter(None, (separate, inline)))
+    reasoning = f"{separate}\n{inline}" if separate and inline else separate or inline
     if message.refusal:
         return "refused", str(message.refusal), reasoning, "refusal"
     if message.tool_calls or status is None:

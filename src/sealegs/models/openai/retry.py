@@ -32,7 +32,9 @@ from collections import Counter, deque
 from collections.abc import Awaitable, Callable
 from enum import Enum, auto
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+
+from msgspec import Struct
 
 from sealegs.errors import BudgetReached
 from sealegs.models.openai.servers import Server, given_up
@@ -116,7 +118,7 @@ class CallFailed(Exception):
         self.error = error
 
 
-class Call(NamedTuple, Generic[R]):
+class Call(Struct, Generic[R], frozen=True):
     """What is sent: its path, its body in the dialect learnt so far, and how the reply is read."""
 
     path: str
