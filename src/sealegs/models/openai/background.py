@@ -29,8 +29,8 @@ PAUSE_S = 0.01
 """Between two looks whether the reader has caught up."""
 START_S = 5.0
 """A thread that is begun runs by then, or does nothing when it does."""
-UNREAD_BATCHES = 8
-"""A reader who is this far behind holds the producer up, so that answers do not pile up in memory."""
+UNREAD = 256
+"""Items by which a reader is behind who holds the producer up, so that answers do not pile up in memory."""
 
 
 class _Ended(NamedTuple):
@@ -77,7 +77,7 @@ class Outbox(Generic[T]):
 
     async def room(self) -> None:
         """Wait until the reader has caught up."""
-        while self._entries.qsize() >= UNREAD_BATCHES:
+        while len(self._items) >= UNREAD:
             await asyncio.sleep(PAUSE_S)
 
     async def taken(self) -> None:
