@@ -13,7 +13,7 @@ from aiohttp import web
 
 from commandline import python
 from models.hostile import Hostile, chat, failing, fixed, model_of, one, packed, says, socket_buffers
-from sealegs.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES
+from sealegs.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES, Deadlines
 
 
 def test_a_reply_without_end_is_cut_off() -> None:
@@ -78,6 +78,29 @@ def test_a_reply_that_drips_has_no_more_time_than_any() -> None:
             await asyncio.sleep(0.02)
 
     assert failing(Hostile(respond), retries=0, timeout=0.5)[0] == "timeout: no reply within 0.5 s"
+
+
+def test_one_timer_ends_every_try_that_is_due() -> None:
+    ended: list[str] = []
+
+    async def attempt(deadlines: Deadlines, name: str) -> None:
+        try:
+            with deadlines:
+                await asyncio.Event().wait()
+        except TimeoutError:
+            ended.append(name)
+
+    async def scenario() -> None:
+        deadlines = Deadlines(0.05)
+        tasks = [asyncio.create_task(attempt(deadlines, name)) for name in ("first", "second", "stopped")]
+        await asyncio.sleep(0)
+        tasks[2].cancel()  # it is no timeout, also where it is due by then
+        results = await asyncio.gather(*tasks, return_exceptions=True)
+        assert [type(result) for result in results] == [type(None), type(None), asyncio.CancelledError]
+        await attempt(deadlines, "later")
+
+    asyncio.run(scenario())
+    assert ended == ["first", "second", "later"]
 
 
 PEAK = r"""

@@ -256,7 +256,9 @@ class OpenAI:
             except BudgetReached as error:  # what the other workers have under way is answered first
                 errors.append(error)
             else:
-                await asyncio.sleep(0)  # the answers that have come are stored before the next is asked for
+                # The answers that have come are handed over before the next is asked for, and what has come
+                # unasked on the connection is seen before it is used again.
+                await asyncio.sleep(0)
 
     async def _answer_one(
         self, client: Client, request: Generate | LogLikelihood | StringLikelihood

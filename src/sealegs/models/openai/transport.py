@@ -285,12 +285,16 @@ class Transport:
     ) -> HttpReply:
         """Send a body and read the reply, whatever its status, without any secret in it; one with many
         results may be larger. A file or a form may take FILE_S."""
-        data = body() if isinstance(body, aiohttp.FormData) else body
-        headers = {"Content-Type": data.content_type} if isinstance(data, aiohttp.Payload) else None
-        is_file = not (body is None or isinstance(body, bytes))
-        timeout = self._file_time if is_file else self._request_time
+        data: Any = body
+        headers, timeout = None, self._request_time
+        deadlines: contextlib.AbstractContextManager[None] = self._deadlines
+        if body is not None and not isinstance(body, bytes):
+            timeout, deadlines = self._file_time, contextlib.nullcontext()
+            if isinstance(body, aiohttp.FormData):
+                data = body()
+                headers = {"Content-Type": data.content_type}
         try:
-            with contextlib.nullcontext() if is_file else self._deadlines:
+            with deadlines:
                 reply = await self._http.request(
                     method, self._url(path), data=data, headers=headers, timeout=timeout,
                     allow_redirects=False,
