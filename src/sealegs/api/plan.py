@@ -30,7 +30,7 @@ from sealegs.harness.progress import Progress
 from sealegs.harness.registry import benchmark_name, load_benchmark
 from sealegs.harness.scoring import ask, scored
 from sealegs.journal.journal import Journal
-from sealegs.models.engines.engine import LocalEngine
+from sealegs.models.engines.engine import Engine
 from sealegs.models.local.weights import local_folder
 from sealegs.models.prices import (
     is_local,
@@ -168,7 +168,7 @@ def problem_of(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef]) ->
     Hub has a model is not looked up."""
     here = {role: ref for role, ref in refs.items() if role in benchmark.roles and not on_server(ref.spec)}
     try:
-        with LocalEngine() as engine:
+        with Engine() as engine:
             open_models(engine, benchmark, name, here)
         for bare in (split_spec(ref.spec)[0] for ref in here.values()):
             if bare.startswith(("hf:", "sbert:")):

@@ -41,7 +41,7 @@ from sealegs.harness.registry import benchmark_name, load_benchmark, load_stored
 from sealegs.harness.scoring import UNCAUGHT, ask, check_loss, score_samples
 from sealegs.journal.journal import Journal
 from sealegs.journal.recording import Recording
-from sealegs.models.engines.engine import load_engine
+from sealegs.models.engines.engine import Engine, load_engine
 from sealegs.report.terminal.progress import watcher
 from sealegs.types import RunSpec, Sample, Score, Summary, Unit
 
@@ -67,7 +67,7 @@ def run(
     out: str | Path | None = None,
     fresh: bool = False,
     reuse: str | Path | None = None,
-    engine: str = "local",
+    engine: str | Engine = "local",
     engine_args: Mapping[str, Any] | None = None,
     concurrency: int | None = None,
     batch: bool = False,

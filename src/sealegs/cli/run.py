@@ -364,18 +364,18 @@ def demo_command(ctx: click.Context) -> None:
     from sealegs import api
     from sealegs.api.launch import ProcessTask
     from sealegs.api.run import RUNS, new_folder
-    from sealegs.models.engines.engine import keep_models
+    from sealegs.models.engines.engine import load_engine
     from sealegs.report.scorecard import scorecard
 
     folder = new_folder(RUNS, "demo", "embedded")
     runs = []
-    with keep_models():
+    with load_engine() as engine:
         for name, benchmark in list_benchmarks().items():
             if benchmark.help.demo:
                 say(f"{name}: {benchmark.layout.question}", err=True)
                 settings = dict(benchmark.help.demo)
                 watcher = storing(ProcessTask(kind="run", benchmark=name, settings=settings))
-                runs.append(api.run(name, out=folder / name, progress=watcher, **settings))
+                runs.append(api.run(name, out=folder / name, engine=engine, progress=watcher, **settings))
     page = folder / "scorecard.html"
     card = scorecard(runs, out=page)
     card.overview().show(Console())

@@ -32,7 +32,7 @@ from sealegs.inspect.questions import (
     in_order,
     read_question,
 )
-from sealegs.models.engines.engine import LocalEngine
+from sealegs.models.engines.engine import Engine
 from sealegs.models.replay import RecordedAnswers
 from sealegs.page.format import number_or_dash
 from sealegs.page.metrics import Metric, declaration, scope_name, scope_of
@@ -59,7 +59,7 @@ def is_inspect(spec: str) -> bool:
     return spec.partition(":")[0] == INSPECT
 
 
-class WithoutInspect(LocalEngine):
+class WithoutInspect(Engine):
     """Opens models as ever; Inspect's, which Inspect itself asks, are empty recordings."""
 
     def _make(self, ref: ModelRef) -> Model:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Annotated, Any, Protocol, Self
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
 
@@ -50,53 +49,19 @@ def engine_options(engine: str, args: Mapping[str, Any] | None = None) -> Struct
     return parse(ENGINES[engine], args or {}, of=f"the engine '{engine}'")
 
 
-class Engine(Protocol):
-    """Turns the name of a model into one that answers, and closes all that it opened."""
+class Engine:
+    """Opens each model once, in this process, and closes them all. Loading comes with the first request."""
 
-    def open(self, ref: ModelRef) -> Model: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-
-Opened = list[tuple[ModelRef, int | None, Model]]
-"""Models with their names and how many requests each is sent at once."""
-
-_SHARED: ContextVar[Opened | None] = ContextVar("shared", default=None)
-
-
-@contextmanager
-def keep_models() -> Iterator[None]:
-    """While the block runs, the models that local engines open stay loaded for those that follow."""
-    models: Opened = []
-    token = _SHARED.set(models)
-    try:
-        yield
-    finally:
-        _SHARED.reset(token)
-        close_all(models)
-
-
-def close_all(models: Opened) -> None:
-    while models:
-        models.pop()[-1].close()
-
-
-class LocalEngine:
-    """Runs models in this process: each is opened once, and loaded when it is first asked something."""
-
-    def __init__(self, *, concurrency: int | None = None, shared: Opened | None = None) -> None:
+    def __init__(self, *, concurrency: int | None = None) -> None:
         self._concurrency = concurrency
-        self._closes = shared is None
-        self._models: Opened = [] if shared is None else shared
+        self._models: list[tuple[ModelRef, Model]] = []
 
     def open(self, ref: ModelRef) -> Model:
-        for *key, model in self._models:
-            if key == [ref, self._concurrency]:
+        for opened, model in self._models:
+            if opened == ref:
                 return model
         model = self._make(ref)
-        self._models.append((ref, self._concurrency, model))
+        self._models.append((ref, model))
         return model
 
     def _make(self, ref: ModelRef) -> Model:
@@ -106,16 +71,19 @@ class LocalEngine:
         return self
 
     def __exit__(self, *error: object) -> None:
-        if self._closes:
-            close_all(self._models)
+        while self._models:
+            self._models.pop()[-1].close()
 
 
 def load_engine(
-    engine: str = "local", args: Mapping[str, Any] | None = None, *, concurrency: int | None = None
-) -> Engine:
+    engine: str | Engine = "local", args: Mapping[str, Any] | None = None, *, concurrency: int | None = None
+) -> AbstractContextManager[Engine]:
+    """An engine by its name; one that is open already stays open."""
+    if not isinstance(engine, str):
+        return nullcontext(engine)
     options = engine_options(engine, args)
     if isinstance(options, RayOptions):
         from sealegs.models.engines.ray import RayEngine
 
         return RayEngine(options, concurrency=concurrency)
-    return LocalEngine(concurrency=concurrency, shared=_SHARED.get())
+    return Engine(concurrency=concurrency)

@@ -21,7 +21,7 @@ from sealegs.errors import ModelUnreachable, UsageError
 from sealegs.files.remote.telemetry import switch_off_telemetry
 from sealegs.harness.model import Model
 from sealegs.harness.progress import Progress
-from sealegs.models.engines.engine import LocalEngine, RayOptions
+from sealegs.models.engines.engine import Engine, RayOptions
 from sealegs.models.engines.pool import Pool, brief
 from sealegs.models.engines.worker import Worker
 from sealegs.models.local.weights import require_packages
@@ -37,7 +37,7 @@ STORE_BYTES = 200_000_000
 """Of a cluster on this machine, for requests and answers on their way."""
 
 
-class RayEngine(LocalEngine):
+class RayEngine(Engine):
     """Opens models whose weights are held by workers; those that do not compute stay in this process."""
 
     def __init__(self, options: RayOptions, *, concurrency: int | None = None) -> None:
