@@ -10,9 +10,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sealegs.api.probing import probe
 from sealegs.api.run import note_resuming
-from sealegs.api.setup import gate_for, model_refs, open_models
+from sealegs.api.setup import gate_for, model_refs, open_models, probe
 from sealegs.errors import SealegsError, UsageError
 from sealegs.files import lock
 from sealegs.files.cache import drafts_in, resolved, storage_errors, write_whole

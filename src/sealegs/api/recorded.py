@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sealegs.api.probing import probe
 from sealegs.api.run import RUNS, execute, new_folder
-from sealegs.api.setup import Setup, make_spec, model_refs, open_models
+from sealegs.api.setup import Setup, make_spec, model_refs, open_models, probe
 from sealegs.errors import UsageError
 from sealegs.files import datasets
 from sealegs.harness.benchmark import Benchmark

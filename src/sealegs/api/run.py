@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from sealegs.api.batch import batched_roles, note_batches, with_batches
-from sealegs.api.earlier import EarlierStart
 from sealegs.api.permission import Permitted
 from sealegs.api.setup import (
     ASSIGNED_GATE,
@@ -98,7 +97,7 @@ def run(
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
-    earlier = EarlierStart(Path(out)) if out and not fresh else None
+    earlier = Path(out) if out and not fresh else None
     with (
         load_engine(engine, engine_args, concurrency=concurrency) as running,
         _RunTarget(Path(out) if out else None, watching) as target,

@@ -1,10 +1,11 @@
-"""Set a run up: models opened, samples read, and the spec of what is asked."""
+"""Set a run up: models opened and tried out, samples read, and the spec of what is asked."""
 
 from __future__ import annotations
 
 import contextlib
 import platform
 import subprocess
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import UTC, datetime
@@ -17,26 +18,24 @@ import msgspec
 from msgspec import Struct
 
 import sealegs
-from sealegs.api.earlier import EarlierStart
-from sealegs.api.probing import try_out
 from sealegs.errors import CapabilityError, DataError, MissingExtra, SealegsError, UsageError, place_of
 from sealegs.files import datasets
 from sealegs.files.remote.sources import HUB, naming_source, parse_columns
 from sealegs.harness.benchmark import Benchmark, degraded, helper_specs, inputs_type, subject_models
 from sealegs.harness.data import ChosenSamples, Data
 from sealegs.harness.declarations import check_layout, check_tags
-from sealegs.harness.folder.spec import FORMAT
+from sealegs.harness.folder.spec import FORMAT, read_spec, served_at
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
-from sealegs.harness.model import Model, addresses_of
-from sealegs.harness.progress import Progress
+from sealegs.harness.model import Model, ServedModel, SupportsPromptLogprobs, addresses_of
+from sealegs.harness.progress import Progress, watch
 from sealegs.harness.registry import benchmark_name, load_benchmark
 from sealegs.make.builder import Builder
 from sealegs.models.engines.engine import Engine
 from sealegs.models.prices import prices_by_role, require_prices, shown_prices, thinking_by_role
 from sealegs.models.registry import on_server, preset_of, split_spec
 from sealegs.options import identity_options
-from sealegs.types import ModelRef, RunSpec, Sample, to_jsonable
+from sealegs.types import LogLikelihood, ModelRef, RunSpec, Sample, to_jsonable
 
 ABILITIES = {
     "loglikelihood": "give log-likelihoods",
@@ -45,6 +44,8 @@ ABILITIES = {
 """The words for a capability whose name is not a verb."""
 ASSIGNED_GATE: ContextVar[RequestGate | None] = ContextVar("assigned_gate", default=None)
 """The gate of the run that this thread executes, where it shares limits with others."""
+EXAMPLES = 3
+"""Texts of each language that a server is tried out with."""
 
 
 class Setup(Struct, frozen=True):
@@ -70,12 +71,12 @@ def prepare(
     limit: int | None,
     label: str | None,
     gate: RequestGate,
-    earlier: EarlierStart | None,
+    earlier: Path | None,
     progress: Progress,
     before_asking: Callable[[RunSpec], None],
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do, which may ask them; not
-    again where the run was begun, whose spec says what they can."""
+    again where the run was begun in the folder `earlier`, whose spec says what they can."""
     if "model" in benchmark.roles and "model" not in refs:
         raise UsageError(f"{name} needs a model to ask: --model SPEC; `sealegs list models` lists them.")
 
@@ -86,17 +87,15 @@ def prepare(
         spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
         return Setup(benchmark, spec, samples, models)
 
-    if earlier is not None and earlier.is_begun:
-        for candidate in filter(None, (benchmark, degraded(benchmark, {"loglikelihood"}))):
-            with contextlib.suppress(CapabilityError):
-                setup = set_up(candidate)
-                if earlier.is_same(setup.spec):
-                    return msgspec.structs.replace(setup, untried=not earlier.has_tried(setup.spec))
+    stored = read_spec(earlier) if earlier is not None and (earlier / "spec.json").exists() else None
+    less = degraded(benchmark, {"loglikelihood"})
+    if stored is not None and less is not None and stored.options == _options(less, stored.data):
+        benchmark = less
     while True:
         try:
             setup = set_up(benchmark)
-            if earlier is not None and earlier.is_begun:
-                return setup  # another run: its folder says what differs
+            if stored is not None:  # where it is another run, its folder says what differs
+                return msgspec.structs.replace(setup, untried=not _has_tried(stored, setup.spec))
             before_asking(setup.spec)
             try_out(setup.benchmark, setup.models, setup.samples, progress, gate)
         except CapabilityError as error:
@@ -107,6 +106,12 @@ def prepare(
             benchmark = less
         else:
             return setup
+
+
+def _has_tried(stored: RunSpec, spec: RunSpec) -> bool:
+    """Whether an earlier start has tried out all servers of a run. One of several may have been away."""
+    servers = served_at(spec)
+    return served_at(stored) == servers and all(len(addresses) == 1 for addresses in servers.values())
 
 
 def opener(
@@ -122,6 +127,44 @@ def opener(
         return models[role]
 
     return opened
+
+
+def try_out(
+    benchmark: Benchmark,
+    models: Mapping[str, Model],
+    samples: Sequence[Sample],
+    progress: Progress,
+    gate: RequestGate,
+) -> None:
+    """Have models show that they can do what their roles need, in the languages of the data, too."""
+    probe(benchmark, models, progress, gate)
+    _probe_languages(benchmark, models, samples)
+
+
+def probe(
+    benchmark: Benchmark | Builder, models: Mapping[str, Model], progress: Progress, gate: RequestGate
+) -> None:
+    """Have every model probed for what its role needs; the tries count in the run's budget."""
+    for role, model in models.items():
+        watch(model, progress)
+        if isinstance(model, ServedModel):
+            model.count_with(gate, role)
+        model.probe(frozenset(benchmark.roles[role]))
+
+
+def _probe_languages(benchmark: Benchmark, models: Mapping[str, Model], samples: Sequence[Sample]) -> None:
+    """Try out log-probabilities on a few texts of each language in the data, where a server gives them."""
+    examples: defaultdict[str, defaultdict[str, list[LogLikelihood]]] = defaultdict(lambda: defaultdict(list))
+    servers = {role: model for role, model in models.items() if isinstance(model, SupportsPromptLogprobs)}
+    for sample in samples if any("loglikelihood" in benchmark.roles[role] for role in servers) else ():
+        lang = str(sample.tags.get("lang", "the data"))
+        if len(examples["model"][lang]) < EXAMPLES:
+            for request in benchmark.requests(sample):
+                if isinstance(request, LogLikelihood):
+                    examples[request.role][lang].append(request)
+    for role, model in servers.items():
+        if examples[role]:
+            model.probe_logprobs(examples[role])
 
 
 def with_sampling(
@@ -293,7 +336,7 @@ def make_spec(
     return RunSpec(
         format=FORMAT,
         benchmark=name,
-        options=to_jsonable(identity_options(benchmark.options, asking=source["source"] != "recorded")),
+        options=_options(benchmark, source),
         models={role: _described(model.identity()) for role, model in models.items()},
         data=source,
         seed=benchmark.seed,
@@ -302,6 +345,13 @@ def make_spec(
         subjects=tuple(subject_models(benchmark))
         or (label or str(_described(models["model"].identity())["name"]),),
     )
+
+
+def _options(benchmark: Benchmark, source: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that decide what is asked, as a spec has them."""
+    asking = source.get("source") != "recorded"
+    options: dict[str, Any] = to_jsonable(identity_options(benchmark.options, asking=asking))
+    return options
 
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from typing import Any
 
 import msgspec
 
-from sealegs.api.probing import probe
 from sealegs.api.run import summarise
-from sealegs.api.setup import make_spec, model_refs, open_models
+from sealegs.api.setup import make_spec, model_refs, open_models, probe
 from sealegs.harness.benchmark import helper_specs, record_type, subject_models
 from sealegs.harness.dispatcher import by_role
 from sealegs.harness.gate import RequestGate

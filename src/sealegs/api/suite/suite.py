@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
@@ -12,7 +13,6 @@ from msgspec import Struct
 
 from sealegs.analysis.gate import gate
 from sealegs.analysis.leaderboard import Leaderboard, leaderboard
-from sealegs.api.earlier import EarlierStart
 from sealegs.api.launch import stored
 from sealegs.api.plan import Plan, dry_run
 from sealegs.api.suite.definition import BenchmarkEntry, BudgetEntry, SuiteFile, read_suite
@@ -21,8 +21,11 @@ from sealegs.api.suite.runs import PlannedRun, planned_runs
 from sealegs.errors import ModelUnreachable, SealegsError, UsageError
 from sealegs.files import lock
 from sealegs.harness.folder import Run, shared_layout
+from sealegs.harness.folder.layout import run_file
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
+from sealegs.journal.database import JournalUsage
+from sealegs.journal.recording import Recording
 from sealegs.report.suite import SuiteGate, SuiteResult, SuiteRun, write_leaderboards
 from sealegs.report.terminal.runs import RunsWatcher, runs_watcher
 
@@ -61,7 +64,7 @@ def suite(
         raise UsageError(f"{root} is the folder of a run: choose another --out for the suite.")
     with lock.writing(root):
         for run in planned:  # what earlier calls have spent counts before any is begun
-            run.gate.resume(EarlierStart(root / run.name).usage())
+            run.gate.resume(_used(root / run.name))
         parallel, watcher = definition.definition.parallel, runs_watcher(progress)
         outcomes = Execution(root, chosen, parallel=parallel, watcher=watcher).execute()
         runs = [outcomes.get(run.name) or earlier_outcome(root, run) for run in planned]
@@ -69,6 +72,16 @@ def suite(
         result = _result(definition, root, runs, list(outcomes.values()), boards, budget)
         write_leaderboards(result)
         return result
+
+
+def _used(folder: Path) -> dict[str, JournalUsage]:
+    """What earlier starts of a run have asked of the model of each role. What cannot be read is refused when
+    the folder is opened to be written, not here."""
+    with contextlib.suppress(SealegsError):
+        if (journal := run_file(folder, "journal.sqlite")) is not None:
+            with contextlib.closing(Recording(journal)) as recording:
+                return recording.usage()
+    return {}
 
 
 def plan_suite(
