@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sealegs.api.batch import batched_roles, note_batches, with_batches
-from sealegs.api.permission import Permitted
+from sealegs.api.permission import permitted
 from sealegs.api.setup import (
     ASSIGNED_GATE,
     Setup,
@@ -139,14 +139,16 @@ def rescore(
         controlled(target, watcher(progress)) as watching,
         contextlib.closing(Journal(folder.journal)) as journal,
     ):
-        permitted = Permitted(running, target, spec, models, model_args=model_args or {}, base_url=base_url)
+        open_same, refusals = permitted(
+            running, target, spec, models, model_args=model_args or {}, base_url=base_url
+        )
         dispatcher = Dispatcher(
             journal,
             identities(spec),
-            opener=permitted.open,
+            opener=open_same,
             gate=RequestGate(),
             progress=watching,
-            refusals=permitted.refusals,
+            refusals=refusals,
         )
         samples = journal.samples(sample_type(type(loaded)))
         count = spec.provenance.get("samples", 0)
