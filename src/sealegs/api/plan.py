@@ -91,12 +91,7 @@ class Plan(Displayed, Struct, frozen=True):
         if not rows:
             cost = ["Asks no model: costs nothing."]
         elif self.usd is not None:
-            reading = ("embed", "rank", "loglikelihood", "stringlikelihood")
-            unknown = [
-                kind for kind in self.requests if kind not in reading and not self.tokens_out.get(kind)
-            ]
-            without = ", without what judges and writers of summaries write" if unknown else ""
-            cost = [f"The cost is at most about ${self.usd:,.2f}{without}."]
+            cost = [f"The cost is at most about ${self.usd:,.2f}."]
         elif self.unpriced:
             names = dict.fromkeys(spec.partition("?")[0] for spec in self.unpriced)
             cost = [
