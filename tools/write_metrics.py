@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from sealegs.api.explained import explained
 from sealegs.harness.registry import BENCHMARKS, benchmark_class
 from sealegs.page.format import as_markdown, capitalised
 
@@ -27,7 +26,7 @@ def page() -> str:
 def _section(benchmark: str) -> str:
     question = benchmark_class(benchmark).layout.question
     parts = [f"## {benchmark}\n\n{question} See [{benchmark}.md]({benchmark}.md).\n"]
-    for metric in explained(benchmark):
+    for metric in benchmark_class(benchmark).layout.metrics:
         lines = [as_markdown(str(line)) for line in metric.overview().lines]
         parts += [
             f"### `{metric.name}`: {as_markdown(capitalised(metric.title))}\n",

@@ -17,9 +17,8 @@ from harness.test_canary import CANARY, Echo, leaks
 from markup import NASTY
 from readers import RANKS
 from runs import run_small
-from sealegs.api.explained import explained
 from sealegs.app.rendering import PAGES
-from sealegs.harness.registry import benchmark_title
+from sealegs.harness.registry import benchmark_class, benchmark_title
 from sealegs.page.format import escape_controls
 from sealegs.report.samples.flips import compare_sample
 from serving import Serving, address, serving
@@ -242,7 +241,7 @@ def test_a_scorecard_leads_to_its_reports(app: Serving) -> None:
 
 def test_every_metric_is_explained(app: Serving) -> None:
     text = text_of(app.visitor.get("/explained?benchmark=rgb").text)
-    for metric in explained("rgb"):
+    for metric in benchmark_class("rgb").layout.metrics:
         assert metric.meaning in text
 
 

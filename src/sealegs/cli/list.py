@@ -39,11 +39,10 @@ def list_benchmarks() -> None:
 @json_option("the metrics")
 def list_metrics(benchmark: str, json: bool) -> None:
     """Metrics of a BENCHMARK, or of all: what each means, and what to be careful about."""
-    from sealegs.api.explained import explained
     from sealegs.harness import registry
 
     names = [benchmark] if benchmark else list(registry.list_benchmarks())
-    by_benchmark = {name: explained(name) for name in names}
+    by_benchmark = {name: registry.benchmark_class(name).layout.metrics for name in names}
     if json:
         click.echo(as_json(by_benchmark))
         return

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from multidict import MultiMapping
 
-from sealegs.api.explained import explained
 from sealegs.app.rendering import render_page
 from sealegs.app.settings import AppSettings
-from sealegs.harness.registry import benchmark_names
+from sealegs.harness.registry import benchmark_class, benchmark_names
 
 
 def page(settings: AppSettings, query: MultiMapping[str]) -> str:
@@ -16,5 +15,5 @@ def page(settings: AppSettings, query: MultiMapping[str]) -> str:
     name = asked if asked in names else names[0]
     return render_page(
         settings, "explained.html", "/explained",
-        title="Explained", name=name, names=names, metrics=explained(name),
+        title="Explained", name=name, names=names, metrics=benchmark_class(name).layout.metrics,
     )  # fmt: skip
