@@ -14,10 +14,10 @@ from yarl import URL
 
 from sealegs.errors import UsageError
 from sealegs.models.openai.redaction import Redaction, is_for_key
-from sealegs.models.presets import NO_KEY, is_loopback, presets
+from sealegs.models.presets import ANY_SERVER, NO_KEY, is_loopback, presets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable
 
     from sealegs.models.presets import Preset
 
@@ -32,29 +32,20 @@ ADDRESSES = re.compile(r"\s*,[\s,]*(?=https?://|$)", re.IGNORECASE)
 class Endpoint:
     """A base URL and the key that is sent there. `shown` is the address without the values of its query."""
 
-    def __init__(
-        self,
-        base_url: str,
-        key: str = "",
-        *,
-        key_header: str = "Authorization",
-        headers: Mapping[str, str] | None = None,
-        lacks_key: bool = False,
-        key_advice: str = "",
-    ) -> None:
-        """`lacks_key`: one was meant to be sent, and its variable is not set. `key_advice` says why none is
-        sent, and what to do about it."""
-        url = _parsed(base_url, "base_url")
-        self._url = url
-        self.local = is_loopback(url.host or "")
-        self._lacks_key = lacks_key
-        self._key_advice = key_advice
+    def __init__(self, place: Destination, preset: Preset) -> None:
+        self._url = _parsed(place.address, "base_url")
+        self.local = is_loopback(self._url.host or "")
+        key, header = place.key, preset.key_header
+        self._lacks_key = place.lacks_key
+        """Whether one was meant to be sent, and its variable is not set."""
+        self._key_advice = "" if key else _key_advice(place.variable, preset)
+        """Why none is sent, and what to do about it."""
         self.headers = {"Content-Type": "application/json", "Accept-Encoding": "gzip, deflate"}
-        self.headers |= headers or {}
+        self.headers |= preset.headers
         if key:
-            self.headers[key_header] = f"Bearer {key}" if key_header == "Authorization" else key
+            self.headers[header] = f"Bearer {key}" if header == "Authorization" else key
         self.redacted = Redaction([key, *_credentials(self.proxy())])
-        self.shown = self.redacted.text(_shown(self._url, url.query))
+        self.shown = self.redacted.text(_shown(self._url, self._url.query))
 
     def require_key(self) -> None:
         """Refuse a model whose key is not set, before anything is sent; a local server needs none."""
@@ -118,22 +109,13 @@ def endpoints(
     base_url: str | None, api_key_env: str | None, *, preset: Preset | None = None
 ) -> list[Endpoint]:
     """The servers at the addresses, which are separated by commas."""
-    return [
-        Endpoint(
-            place.address,
-            place.key,
-            key_header=preset.key_header if preset else "Authorization",
-            headers=preset.headers if preset else None,
-            lacks_key=place.lacks_key,
-            key_advice="" if place.key else _key_advice(place.variable, preset),
-        )
-        for place in destinations(base_url, api_key_env, preset)
-    ]
+    places = destinations(base_url, api_key_env, preset)
+    return [Endpoint(place, preset or ANY_SERVER) for place in places]
 
 
-def _key_advice(variable: str, preset: Preset | None) -> str:
+def _key_advice(variable: str, preset: Preset) -> str:
     """Why no key is sent, where one may be missing."""
-    usual = preset.key if preset else KEY_VARIABLE
+    usual = KEY_VARIABLE if preset is ANY_SERVER else preset.key
     if variable not in ("", NO_KEY):
         return (
             f"set the environment variable {variable} (to any word if the server needs none), or name "
@@ -141,7 +123,7 @@ def _key_advice(variable: str, preset: Preset | None) -> str:
         )
     if variable == NO_KEY or not usual:
         return "name its variable: --model-arg api_key_env=NAME."
-    owner = preset.title if preset else f"the address in {ADDRESS_VARIABLE}, or else to OpenAI"
+    owner = f"the address in {ADDRESS_VARIABLE}, or else to OpenAI" if preset is ANY_SERVER else preset.title
     return (
         f"{usual} goes to {owner} alone. To send a key here, name its variable: --model-arg api_key_env=NAME."
     )
