@@ -31,7 +31,7 @@ from sealegs.models.openai.batches.protocols import (
     portions,
     read_file_id,
 )
-from sealegs.models.openai.batches.stored import StoredBatch, StoredBatches
+from sealegs.models.openai.batches.stored import StoredBatch, read_batches, write_batches
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import read_chat
 from sealegs.models.openai.retry import (
@@ -106,7 +106,7 @@ class BatchSession:
         self._protocol = self.access.protocol
         self._dialect = self.access.dialect
         self._shown = self.access.endpoint.shown
-        self._stored = StoredBatches(self.folder)
+        self._stored = read_batches(self.folder)
         self._answered = False
         self._last_failure: CallFailed | None = None
 
@@ -116,7 +116,7 @@ class BatchSession:
         try:
             await self._answer_all()
         finally:
-            read = {name for batch in self._stored.batches if batch.fetched for name in batch.requests}
+            read = {name for batch in self._stored if batch.fetched for name in batch.requests}
             for name, requests in self.pending.items():
                 for _ in requests if name not in read else ():
                     self.client.return_try()
@@ -144,7 +144,7 @@ class BatchSession:
     def _earlier(self) -> list[StoredBatch]:
         """The stored batches with requests of this stream. Those that were read are read again: a process
         that was killed may not have stored all of their answers."""
-        here = [batch for batch in self._stored.batches if batch.id and batch.address == self._shown]
+        here = [batch for batch in self._stored if batch.id and batch.address == self._shown]
         return [batch for batch in here if not self.pending.keys().isdisjoint(batch.requests)]
 
     # Submitting
@@ -154,15 +154,15 @@ class BatchSession:
         batches = []
         for ids, content in portions(self._protocol, self._lines(names)):
             batch = StoredBatch(address=self._shown, requests=ids)
-            self._stored.batches.append(batch)
-            self._stored.save()
+            self._stored.append(batch)
+            write_batches(self.folder, self._stored)
             try:
                 batch.id = await self._create(content)
             except SealegsError:
-                self._stored.batches.remove(batch)
+                self._stored.remove(batch)
                 raise
             finally:
-                self._stored.save()
+                write_batches(self.folder, self._stored)
             self.relay.note(f"batch {batch.id} at {self._shown}: {len(ids):,} requests submitted")
             batches.append(batch)
         return batches
@@ -254,7 +254,7 @@ class BatchSession:
             except CallFailed as failure:
                 raise self._lost(batch, failure.error) from None
         was_read, batch.fetched = batch.fetched, True
-        self._stored.save()
+        write_batches(self.folder, self._stored)
         if status.problem and not was_read:
             raise ModelUnreachable(
                 f"batch {batch.id} at {self._shown}: {status.problem}. The same command submits again what "

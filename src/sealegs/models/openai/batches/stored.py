@@ -44,17 +44,10 @@ class _BatchesFile(Struct):
     format: int = FORMAT
 
 
-class StoredBatches:
-    """The file, as it is and as it changes. The run's folder must be locked."""
-
-    def __init__(self, folder: Path) -> None:
-        self._path = folder / BATCHES
-        self.batches = read_batches(folder)
-
-    def save(self) -> None:
-        write_whole(
-            self._path, msgspec.json.format(msgspec.json.encode(_BatchesFile(self.batches)), indent=1)
-        )
+def write_batches(folder: Path, batches: list[StoredBatch]) -> None:
+    """Store the batches of a run, whose folder must be locked."""
+    content = msgspec.json.encode(_BatchesFile(batches))
+    write_whole(folder / BATCHES, msgspec.json.format(content, indent=1))
 
 
 def read_batches(folder: Path) -> list[StoredBatch]:
