@@ -15,7 +15,7 @@ import sealegs as sl
 from engines.plugin import Scripted
 from sealegs.errors import ModelUnreachable, UsageError
 from sealegs.models.engines.pool import Pool
-from sealegs.models.engines.worker import Worker
+from sealegs.models.engines.worker import Worker, WorkerSetup
 from sealegs.types import Generate, ModelRef, Request, Response, Sampling
 
 
@@ -33,8 +33,7 @@ def worker(monkeypatch: pytest.MonkeyPatch) -> Worker:
 
 
 def make_worker(identity: dict[str, Any], *, version: str = sl.__version__) -> Worker:
-    settings: dict[str, Any] = {"concurrency": None, "threads": 1, "gpus": 0.0, "folder": str(Path.cwd())}
-    return Worker(ModelRef("scripted"), identity, version=version, **settings)
+    return Worker(WorkerSetup(ModelRef("scripted"), identity, None, 1, 0.0, str(Path.cwd()), version))
 
 
 def prompts(*prompts: str) -> list[Request]:
@@ -72,7 +71,7 @@ def test_what_ends_a_run_is_not_a_rows_error(worker: Worker, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("shout", "version", "problem"),
     [
-        (True, sl.__version__, "shout is False there and True on this machine"),
+        (True, sl.__version__, "shout: False there, True on this machine"),
         (False, "0.0.0", "install the same on both"),
     ],
 )

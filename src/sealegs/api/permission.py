@@ -17,7 +17,7 @@ from sealegs.api.setup import with_base_url
 from sealegs.errors import RunConflict, SealegsError, UsageError
 from sealegs.harness.dispatcher import Opener, Refusal
 from sealegs.harness.folder.spec import served_at
-from sealegs.harness.model import Model
+from sealegs.harness.model import Model, identity_differences
 from sealegs.models.engines.engine import Engine
 from sealegs.models.registry import BACKENDS
 from sealegs.types import ModelRef, RunSpec
@@ -44,12 +44,8 @@ def permitted(
     def open_same(role: str) -> Model:
         """The model of a role, if it is the same here as in the run."""
         opened = engine.open(refs.get(stored[role]) or ModelRef(stored[role]))
-        there, here = spec.models[role]["identity"], opened.identity()
-        if differences := [
-            f"{name}: {there.get(name)} in the run, {here.get(name)} here"
-            for name in {**there, **here}
-            if there.get(name) != here.get(name)
-        ]:
+        recorded = spec.models[role]["identity"]
+        if differences := identity_differences(recorded, opened.identity(), "in the run", "here"):
             raise RunConflict(
                 f"'{stored[role]}' is not the same model here as in the run, and more must be asked of it: "
                 f"{'; '.join(differences)}. Name it with --model, and its options with --model-arg KEY=VALUE."

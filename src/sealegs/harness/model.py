@@ -66,3 +66,14 @@ class ServedModel(Protocol):
 def addresses_of(model: Model) -> list[str]:
     """Where a model is reached; nothing for one that computes here."""
     return list(model.addresses) if isinstance(model, ServedModel) else []
+
+
+def identity_differences(
+    first: Mapping[str, Any], second: Mapping[str, Any], here: str, there: str
+) -> list[str]:
+    """Where the identities of two models differ, with words for where each is."""
+    return [
+        f"{name}: {first.get(name)} {here}, {second.get(name)} {there}"
+        for name in {**first, **second}
+        if first.get(name) != second.get(name)
+    ]

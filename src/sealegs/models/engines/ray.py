@@ -23,7 +23,7 @@ from sealegs.harness.model import Model
 from sealegs.harness.progress import Progress
 from sealegs.models.engines.engine import Engine, RayOptions
 from sealegs.models.engines.pool import Pool, brief
-from sealegs.models.engines.worker import Worker
+from sealegs.models.engines.worker import Worker, WorkerSetup
 from sealegs.models.local.weights import require_packages
 from sealegs.models.registry import backend, check_spec, split_spec
 from sealegs.types import Capability, ModelRef, Request, Response
@@ -66,21 +66,10 @@ class RayEngine(Engine):
         actor: Any = ray.remote(Worker).options(
             num_cpus=1, scheduling_strategy="SPREAD", max_restarts=0, max_task_retries=0, **resources
         )
-        identity, folder = model.identity(), str(Path.cwd())
-        pool = Pool(
-            ray,
-            lambda: actor.remote(
-                ref,
-                identity,
-                concurrency=self._concurrency,
-                threads=threads,
-                gpus=gpus,
-                folder=folder,
-                version=__version__,
-            ),
-            workers,
-            spec=ref.spec,
+        setup = WorkerSetup(
+            ref, model.identity(), self._concurrency, threads, gpus, str(Path.cwd()), __version__
         )
+        pool = Pool(ray, lambda: actor.remote(setup), workers, spec=ref.spec)
         needs, total = f"1 CPU{f' and {gpus:g} GPU' if gpus else ''}", ray.cluster_resources()
         progress.note(
             f"starting {workers} worker(s) of '{ref.spec}' with {needs} each; the cluster has "

@@ -8,12 +8,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from sealegs import __version__
 from sealegs.errors import ModelUnreachable, SealegsError, UsageError
 from sealegs.files.remote.telemetry import switch_off_telemetry
-from sealegs.harness.model import HasNotes, Model
+from sealegs.harness.model import HasNotes, Model, identity_differences
 from sealegs.models.local.batching import failing_alone
 from sealegs.types import ModelRef, Request, Response
 
@@ -21,32 +21,33 @@ SEND_S = 0.2
 """Seconds between two messages with answers to the driver."""
 
 
+class WorkerSetup(NamedTuple):
+    """What the driver tells a worker."""
+
+    ref: ModelRef
+    identity: dict[str, Any]
+    """Of the driver's model: a worker's must be the same."""
+    concurrency: int | None
+    threads: int
+    gpus: float
+    folder: str
+    """In which the driver works."""
+    version: str
+
+
 class Worker:
     """Holds a model and answers requests."""
 
-    def __init__(
-        self,
-        ref: ModelRef,
-        identity: dict[str, Any],
-        *,
-        concurrency: int | None,
-        threads: int,
-        gpus: float,
-        folder: str,
-        version: str,
-    ) -> None:
-        self._ref = ref
-        self._identity = identity
-        self._concurrency = concurrency
-        self._version = version
+    def __init__(self, setup: WorkerSetup) -> None:
+        self._setup = setup
         self._model: Model | None = None
         switch_off_telemetry()
         # Before torch is imported. Ray hides the GPUs of a node only from workers that have some of them.
-        os.environ.update(OMP_NUM_THREADS=str(min(threads, os.cpu_count() or 1)))
-        if not gpus:
+        os.environ.update(OMP_NUM_THREADS=str(min(setup.threads, os.cpu_count() or 1)))
+        if not setup.gpus:
             os.environ.update(CUDA_VISIBLE_DEVICES="")
-        if Path(folder).is_dir():
-            os.chdir(folder)  # a model may be named by a relative path
+        if Path(setup.folder).is_dir():
+            os.chdir(setup.folder)  # a model may be named by a relative path
 
     def start(self) -> None:
         """Open the model."""
@@ -61,21 +62,16 @@ class Worker:
 
     def _open(self) -> Model:
         """The model, once it is known to be the driver's."""
-        if __version__ != self._version:
+        driver = self._setup
+        if __version__ != driver.version:
             raise SealegsError(
-                f"it has sealegs {__version__}, and this machine {self._version}: install the same on both."
+                f"it has sealegs {__version__}, and this machine {driver.version}: install the same on both."
             )
         from sealegs.models.registry import open_model
 
-        model = open_model(self._ref, concurrency=self._concurrency)
-        identity = model.identity()
-        for name in sorted({**identity, **self._identity}):
-            there, here = identity.get(name), self._identity.get(name)
-            if there != here:
-                raise SealegsError(
-                    f"'{self._ref.spec}' is not the same model: {name} is {there} there and {here} on this "
-                    "machine."
-                )
+        model = open_model(driver.ref, concurrency=driver.concurrency)
+        if differences := identity_differences(model.identity(), driver.identity, "there", "on this machine"):
+            raise SealegsError(f"'{driver.ref.spec}' is not the same model: {'; '.join(differences)}.")
         return model
 
     def notes(self) -> list[str]:
