@@ -9,7 +9,7 @@ from pathlib import Path
 from present import limits, present
 from runs import run_small
 from scripted import Scripted
-from sealegs.api.so_far import pace, so_far
+from sealegs.api.so_far import so_far
 
 
 def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> None:
@@ -22,15 +22,10 @@ def test_what_is_answered_is_scored_and_the_rest_is_left_out(tmp_path: Path) -> 
     assert (whole.samples, whole.answered) == (4, 4)
     with closing(sqlite3.connect(tmp_path / "run" / "journal.sqlite")) as connection, connection:
         connection.execute("DELETE FROM responses WHERE rowid = (SELECT MIN(rowid) FROM responses)")
-        connection.execute(
-            "UPDATE responses SET at = 1000 + 5 * (rowid - (SELECT MIN(rowid) FROM responses))"
-        )
     part = present(so_far(tmp_path / "run"))
     assert (part.samples, part.answered) == (4, 3)
     assert {(each.answer, each.correct) for each in part.latest} == {("insufficient information", 1.0)}
     assert so_far(tmp_path) is None
-    assert pace(tmp_path / "run") == 0.2
-    assert pace(tmp_path) is None
 
 
 def test_without_its_embedder_a_run_has_answers_and_no_score(tmp_path: Path) -> None:

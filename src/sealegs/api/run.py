@@ -259,12 +259,11 @@ def execute(
     with contextlib.ExitStack() as stack:
         for role in batched:
             stack.callback(models[role].close)
-        other = Path(reuse) if reuse and Path(reuse).resolve() != path.resolve() else None
-        if other is not None and run_file(other, "spec.json") is not None:
-            read_spec(other)  # a run of another format is refused
-        recording = Recording(other / "journal.sqlite") if other else None
-        if recording is not None:
-            stack.callback(recording.close)
+        recording = None
+        if reuse and Path(reuse).resolve() != path.resolve():
+            if run_file(Path(reuse), "spec.json") is not None:
+                read_spec(Path(reuse))  # a run of another format is refused
+            recording = stack.enter_context(contextlib.closing(Recording(Path(reuse) / "journal.sqlite")))
         folder = stack.enter_context(RunFolder.open(path, setup.spec, fresh=fresh))
         progress.began(path)
         progress = stack.enter_context(controlled(path, progress))

@@ -169,11 +169,7 @@ def _result(
     failed = [run for run in chosen if not run.ranked]
     unread = [board for board in boards if not board.benchmark]  # its note says what cannot be read, and why
     code = 1 if failed or unread or not all(each.passed for each in gates) else 0
-    if (
-        failed
-        and len(failed) == len(chosen)
-        and all(run.exit_code == ModelUnreachable.exit_code for run in failed)
-    ):
+    if all(run.exit_code == ModelUnreachable.exit_code for run in chosen):
         code = ModelUnreachable.exit_code
     return SuiteResult(
         name=file.path.stem,
