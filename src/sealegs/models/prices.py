@@ -91,9 +91,7 @@ def is_local(ref: ModelRef) -> bool:
     bare, args = split_spec(ref.spec)
     scheme = bare.partition(":")[0]
     if (preset := preset_of(bare)) is not None:
-        return (
-            not preset.key and not args.get("base_url", ref.args.get("base_url")) and preset.on_this_machine
-        )
+        return preset.on_this_machine and not args.get("base_url", ref.args.get("base_url"))
     entry = backend(scheme)
     return entry is not None and scheme != "openai" and (entry.computes or scheme == "replay")
 
