@@ -18,14 +18,15 @@ from sealegs.api.setup import (
     Setup,
     gate_for,
     identities,
+    model_name,
     model_refs,
     opener,
     prepare,
     with_sampling,
 )
 from sealegs.errors import BudgetReached, ModelUnreachable, RunConflict, SealegsError, UsageError, place_of
-from sealegs.files.cache import distinct_slug, slug, storage_errors
-from sealegs.harness.benchmark import Benchmark, sample_type
+from sealegs.files.cache import distinct_slug, slug
+from sealegs.harness.benchmark import Benchmark, sample_type, subject_models
 from sealegs.harness.control import controlled
 from sealegs.harness.declarations import absent_tags
 from sealegs.harness.dispatcher import TITLES, Dispatcher, ReasoningOnly
@@ -97,17 +98,17 @@ def run(
     refs = model_refs(loaded, name, model, with_sampling(model, model_args, top_p, top_k), base_url)
     roles = batched_roles(loaded, name, refs) if batch else frozenset()
     gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
-    earlier = Path(out) if out and not fresh else None
+    subject = ", ".join(subject_models(loaded)) or label or (model_name(model) if model else "")
     with (
+        _folder(out, name, subject) as path,
         load_engine(engine, engine_args, concurrency=concurrency) as running,
-        _RunTarget(Path(out) if out else None, watching) as target,
     ):
         setup = prepare(
             running, loaded, name, refs, data=data, column=column, lang=lang, limit=limit, label=label,
-            gate=gate, earlier=earlier, progress=watching, before_asking=target.announce,
+            gate=gate, path=path, fresh=fresh, progress=watching,
         )  # fmt: skip
         return execute(
-            setup, target.path, gate, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
+            setup, path, gate, fresh=fresh, reuse=reuse, progress=watching, batched=roles, wait=wait
         )
 
 
@@ -178,43 +179,19 @@ def new_folder(root: Path, *names: str) -> Path:
     raise AssertionError("unreachable")
 
 
-class _RunTarget:
-    """The folder of a run that is being set up. Its settings are stored before the first request, with which
-    servers are tried out: a run that is killed then can be resumed. One that ends before it has begun leaves
-    no folder."""
-
-    def __init__(self, folder: Path | None, progress: Progress) -> None:
-        self.path = folder or Path()
-        self._chosen = folder is not None
-        self._progress = progress
-        self._is_new = False
-        """Whether no run was in the folder."""
-        self._made = False
-        """Whether the folder itself is of this start, and not the person's."""
-        self._made_runs = False
-
-    def announce(self, spec: RunSpec) -> None:
-        if not self._chosen:
-            self._made_runs = not RUNS.exists()
-            self.path, self._chosen = new_folder(RUNS, spec.benchmark, spec.subject), True
-            self._made = True
-        with storage_errors(self.path / STARTED):
-            self._made = self._made or not self.path.exists()
-            self._is_new = is_unused(self.path)
-            self.path.mkdir(parents=True, exist_ok=True)
-        if self._is_new:
-            self._progress.began(self.path)
-
-    def __enter__(self) -> _RunTarget:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_new and not (self.path / "spec.json").exists() and is_unused(self.path):
-            (self.path / STARTED).unlink(missing_ok=True)
-            if self._made:
-                with contextlib.suppress(OSError):  # somebody put something there meanwhile
-                    self.path.rmdir()
-        if self._made_runs:
+@contextlib.contextmanager
+def _folder(out: str | Path | None, *names: str) -> Iterator[Path]:
+    """The folder of a run. One that is made, and holds no more than settings at the end, is removed again."""
+    made_runs, made = not out and not RUNS.exists(), not out or not Path(out).exists()
+    path = Path(out) if out else new_folder(RUNS, *names)
+    try:
+        yield path
+    finally:
+        if made and is_unused(path):
+            (path / STARTED).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.rmdir()
+        if made_runs:
             with contextlib.suppress(OSError):  # a run lies there
                 RUNS.rmdir()
 

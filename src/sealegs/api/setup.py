@@ -20,10 +20,12 @@ from msgspec import Struct
 import sealegs
 from sealegs.errors import CapabilityError, DataError, MissingExtra, SealegsError, UsageError, place_of
 from sealegs.files import datasets
+from sealegs.files.cache import storage_errors
 from sealegs.files.remote.sources import HUB, naming_source, parse_columns
 from sealegs.harness.benchmark import Benchmark, degraded, helper_specs, inputs_type, subject_models
 from sealegs.harness.data import ChosenSamples, Data
 from sealegs.harness.declarations import check_layout, check_tags
+from sealegs.harness.folder.layout import STARTED, is_unused
 from sealegs.harness.folder.spec import FORMAT, read_spec, served_at
 from sealegs.harness.gate import RequestGate
 from sealegs.harness.limits import Limits
@@ -71,12 +73,13 @@ def prepare(
     limit: int | None,
     label: str | None,
     gate: RequestGate,
-    earlier: Path | None,
+    path: Path,
+    fresh: bool,
     progress: Progress,
-    before_asking: Callable[[RunSpec], None],
 ) -> Setup:
     """Open the models, read the samples, try out what the models must be able to do, which may ask them; not
-    again where the run was begun in the folder `earlier`, whose spec says what they can."""
+    again where the run was begun in its folder, whose spec says what they can. In a new folder the settings
+    are stored before: a run that is killed then can be resumed."""
     if "model" in benchmark.roles and "model" not in refs:
         raise UsageError(f"{name} needs a model to ask: --model SPEC; `sealegs list models` lists them.")
 
@@ -87,7 +90,7 @@ def prepare(
         spec = make_spec(name, benchmark, models, source, limit=limit, label=label)
         return Setup(benchmark, spec, samples, models)
 
-    stored = read_spec(earlier) if earlier is not None and (earlier / "spec.json").exists() else None
+    stored = read_spec(path) if not fresh and (path / "spec.json").exists() else None
     less = degraded(benchmark, {"loglikelihood"})
     if stored is not None and less is not None and stored.options == _options(less, stored.data):
         benchmark = less
@@ -96,7 +99,10 @@ def prepare(
             setup = set_up(benchmark)
             if stored is not None:  # where it is another run, its folder says what differs
                 return msgspec.structs.replace(setup, untried=not _has_tried(stored, setup.spec))
-            before_asking(setup.spec)
+            with storage_errors(path / STARTED):
+                if is_unused(path):
+                    path.mkdir(parents=True, exist_ok=True)
+                    progress.began(path)
             try_out(setup.benchmark, setup.models, setup.samples, progress, gate)
         except CapabilityError as error:
             less = degraded(benchmark, error.lacking)
@@ -356,11 +362,11 @@ def _options(benchmark: Benchmark, source: Mapping[str, Any]) -> dict[str, Any]:
 
 def _described(identity: dict[str, Any]) -> dict[str, Any]:
     spec = identity["spec"]
-    return {
-        "name": identity.get("model") or split_spec(spec)[0].partition(":")[2] or spec,
-        "spec": spec,
-        "identity": identity,
-    }
+    return {"name": identity.get("model") or model_name(spec), "spec": spec, "identity": identity}
+
+
+def model_name(spec: str) -> str:
+    return split_spec(spec)[0].partition(":")[2] or spec
 
 
 def identities(spec: RunSpec) -> dict[str, dict[str, Any]]:
