@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from sealegs.api.run import RUNS, execute, new_folder
+from sealegs.api.run import execute, run_folder
 from sealegs.api.setup import Setup, make_spec, model_refs, open_models, probe
 from sealegs.errors import UsageError
 from sealegs.files import datasets
@@ -55,7 +55,7 @@ def score(
     }
     answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
     name = benchmark_name(benchmark)
-    with load_engine() as running:
+    with run_folder(out, name, recorded.model) as folder, load_engine() as running:
         models = {
             "model": answers,
             **open_models(running, loaded, name, model_refs(loaded, name, base_url=base_url)),
@@ -63,7 +63,6 @@ def score(
         about: dict[str, Any] = {"source": "recorded", "sha256": hashes, "lang": None, **recorded.helpers}
         spec = make_spec(name, loaded, models, about)
         setup = Setup(loaded, spec, recorded.samples, models)
-        folder = Path(out) if out else new_folder(RUNS, name, recorded.model)
         gate = RequestGate()
         probe(loaded, models, watching, gate)
         return execute(setup, folder, gate, fresh=fresh, reuse=None, progress=watching)

@@ -100,7 +100,7 @@ def run(
     gate = ASSIGNED_GATE.get() or gate_for(limits, refs, loaded, watching, batched=roles)
     subject = ", ".join(subject_models(loaded)) or label or (model_name(model) if model else "")
     with (
-        _folder(out, name, subject) as path,
+        run_folder(out, name, subject) as path,
         load_engine(engine, engine_args, concurrency=concurrency) as running,
     ):
         setup = prepare(
@@ -180,7 +180,7 @@ def new_folder(root: Path, *names: str) -> Path:
 
 
 @contextlib.contextmanager
-def _folder(out: str | Path | None, *names: str) -> Iterator[Path]:
+def run_folder(out: str | Path | None, *names: str) -> Iterator[Path]:
     """The folder of a run. One that is made, and holds no more than settings at the end, is removed again."""
     made_runs, made = not out and not RUNS.exists(), not out or not Path(out).exists()
     path = Path(out) if out else new_folder(RUNS, *names)

@@ -44,16 +44,14 @@ class RunFolder:
         """Begin a run, or resume it if its spec is the same. One process at a time."""
         with storage_errors(path / "spec.json"):
             path.mkdir(parents=True, exist_ok=True)
-            is_new = all(each.name in (STARTED, LOG) for each in path.iterdir())
         with lock.writing(path):
             folder = cls(path, spec)
-            folder._is_new = is_new
             folder._begin(spec, fresh=fresh)
             try:
                 yield folder
             finally:
                 if folder._is_abandoned:
-                    folder._discard()
+                    folder._remove_run(kept=STARTED if (path / LOG).exists() else "")
 
     def _begin(self, spec: RunSpec, *, fresh: bool) -> None:
         for name in (*FILES, *LOGS):
@@ -76,6 +74,7 @@ class RunFolder:
                 f"{self.path} is not empty and is not a run: it holds {strange.name}. Choose another --out."
             )
         else:
+            self._is_new = True
             self._remove_drafts()
         self.write_json("spec.json", spec)
 
@@ -113,13 +112,9 @@ class RunFolder:
                 (self.path / name).unlink(missing_ok=True)
 
     def abandon(self) -> None:
-        """Have the run removed when it is closed, if this start created it and nothing is to come back. The
-        log of a process without a terminal says why: it stays, with the settings."""
+        """Have the run removed when it is closed, if this start began it and nothing is to come back. The log
+        of a process without a terminal says why: it stays, with the settings."""
         self._is_abandoned = self._is_new and not (self.path / BATCHES).exists()
-
-    def _discard(self) -> None:
-        self._remove_run(kept=STARTED if (self.path / LOG).exists() else "")
-        (self.path / lock.LOCK).unlink(missing_ok=True)
 
     @property
     def journal(self) -> Path:
