@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from sealegs.api.run import note_resuming
+from sealegs.api.run import note_resuming, run_folder
 from sealegs.api.setup import gate_for, model_refs, open_models, probe
 from sealegs.errors import SealegsError, UsageError
 from sealegs.files import lock
@@ -93,8 +93,7 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
     """Keep what is built to this process, remove what a killed one was writing, and say how far it is where
     someone may look. A new folder to which nothing was written goes again."""
     with contextlib.ExitStack() as stack:
-        if not folder.exists():
-            stack.callback(_remove_if_empty, folder)
+        stack.enter_context(run_folder(folder))
         stack.callback(progress.finish)
         with storage_errors(folder / "journal.sqlite"):
             folder.mkdir(parents=True, exist_ok=True)
@@ -105,11 +104,6 @@ def _held(folder: Path, progress: Progress) -> Iterator[Progress]:
         if (folder / STARTED).is_file():
             progress = stack.enter_context(controlled(folder, progress))
         yield progress
-
-
-def _remove_if_empty(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # there is something in it
-        folder.rmdir()
 
 
 def _execute(

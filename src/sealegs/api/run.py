@@ -181,7 +181,8 @@ def new_folder(root: Path, *names: str) -> Path:
 
 @contextlib.contextmanager
 def run_folder(out: str | Path | None, *names: str) -> Iterator[Path]:
-    """The folder of a run. One that is made, and holds no more than settings at the end, is removed again."""
+    """The folder of a run, or of what is built. One that is made, and holds no more than settings at the end,
+    is removed again."""
     made_runs, made = not out and not RUNS.exists(), not out or not Path(out).exists()
     path = Path(out) if out else new_folder(RUNS, *names)
     try:
