@@ -74,7 +74,8 @@ class Dialect:
         self._preset = preset
         self._supports = preset.supports
         self._seed_field = preset.names.get("seed", "seed")
-        self._unsupported: dict[Feature, str] = {}
+        self._left_out: dict[Feature, str] = {}
+        """What the server does not take, by its preset; what it refused itself is in `_refused`."""
         self._hottest = 0.0
         self._stated: dict[str, tuple[float, float]] = {}
         """By parameter: what was requested, and what a reply states as used where that differs."""
@@ -82,8 +83,6 @@ class Dialect:
         self._token_field = preset.names.get("max_tokens", "max_tokens")
         self._logprobs_max_tokens = 0
         self._encoding_format = "base64"
-        self._takes_schema = self._supports.get("json_schema", True)
-        self._takes_json_mode = not self._takes_schema and self._supports.get("json_mode", False)
         self._takes_bounds = True
         self._rank_field = "documents"
         self._refused: dict[str, str] = {}
@@ -94,7 +93,7 @@ class Dialect:
     def notes(self) -> list[str]:
         """What the server did not take, and was left out of the requests."""
         title, limit = self._preset.title, self._preset.max_temperature
-        known = [f"{title} {problem}" for problem in self._unsupported.values()]
+        known = [f"{title} {problem}" for problem in self._left_out.values()]
         if limit is not None and self._hottest > limit:
             known.append(f"{title} lowers a temperature of {self._hottest:g} to {limit:g}.")
         known += [
@@ -165,7 +164,6 @@ class Dialect:
         if bounded and SENT_BOUND.search(body):
             self._takes_bounds = False
         elif names(r"response_format|json_schema|guided|grammar|text\.format") and SENT_FORMAT.search(body):
-            self._takes_schema = self._takes_json_mode = False
             self._refused["response_format"] = error.detail
         if names(r"\btexts\b"):
             self._rank_field = "texts"  # Text Embeddings Inference
@@ -196,9 +194,9 @@ class Dialect:
             body["top_k"] = options.top_k
         if sampling.stop:
             body["stop"] = sampling.stop
-        if request.schema and not self._takes_schema:
-            self._leave_out("json_schema")
-            if self._takes_json_mode:
+        if request.schema and not self._supports.get("json_schema", True):
+            self._left_out["json_schema"] = LEFT_OUT["json_schema"]
+            if self._supports.get("json_mode"):
                 body["response_format"] = {"type": "json_object"}
         elif request.schema:
             text = request.schema if self._takes_bounds else without_bounds(request.schema)
@@ -207,13 +205,8 @@ class Dialect:
         if options.send_seed and self._supports.get("seed", True):
             body[self._seed_field] = seed_of(request)
         elif options.send_seed:
-            self._leave_out("seed")
+            self._left_out["seed"] = LEFT_OUT["seed"]
         return self._encoded(body, interface)
-
-    def _leave_out(self, feature: Feature) -> None:
-        """Note what the server does not take, by its preset; what it refused itself is noted elsewhere."""
-        if self._supports.get(feature) is False:
-            self._unsupported[feature] = LEFT_OUT[feature]
 
     def logprobs_body(self, text: str) -> bytes:
         """Have a text echoed with the log-probability of each of its tokens."""
