@@ -36,6 +36,8 @@ def run_file(folder: Path, name: str) -> Path | None:
         if part.is_symlink():
             raise DataError(part, "this is a link. The files of a run must lie in its own folder.")
     if not path.is_file():
+        if path.exists():
+            raise DataError(path, "this is not a file.")
         return None
     if path.stat().st_size > LARGEST_BYTES.get(name, path.stat().st_size):
         raise DataError(path, f"this file is larger than {LARGEST_BYTES[name] >> 20} MiB.")

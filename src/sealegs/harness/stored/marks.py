@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 import msgspec
 from msgspec import Struct
 
-from sealegs.errors import DataError, UsageError, suggestion
+from sealegs.errors import UsageError, suggestion
 from sealegs.files.cache import write_whole
 from sealegs.files.jsonfile import read_bytes, read_json_lines
 from sealegs.files.lock import writing_file
@@ -75,7 +74,7 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
     content = msgspec.json.encode(mark) + b"\n"
     path = run.path / MARKS
     with writing_file(path, seconds=PATIENCE):
-        before = read_bytes(path) if _file(run.path) else b""
+        before = read_bytes(path) if run_file(run.path, MARKS) else b""
         if before and not before.endswith(b"\n"):  # an editor left no line end
             before += b"\n"
         write_whole(path, before + content)
@@ -112,16 +111,9 @@ def _storable(text: str) -> str:
 
 def read_marks(run: Run) -> list[Mark]:
     """The last mark of each sample and metric, in the order of the file, without those taken back."""
-    path = _file(run.path)
+    path = run_file(run.path, MARKS)
     marks: dict[tuple[str, str], Mark] = {}
     for mark in read_json_lines(path, Mark) if path else ():
         marks.pop((mark.sample, mark.metric), None)
         marks[mark.sample, mark.metric] = mark
     return [mark for mark in marks.values() if mark.verdict]
-
-
-def _file(folder: Path) -> Path | None:
-    """The file of marks, or None where there is none yet."""
-    if (path := run_file(folder, MARKS)) is None and (folder / MARKS).exists():
-        raise DataError(folder / MARKS, "this is not a file.")
-    return path

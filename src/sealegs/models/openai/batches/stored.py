@@ -53,8 +53,6 @@ def write_batches(folder: Path, batches: list[StoredBatch]) -> None:
 def read_batches(folder: Path) -> list[StoredBatch]:
     """The batches of a run; none where there is no such file."""
     if (path := run_file(folder, BATCHES)) is None:
-        if (folder / BATCHES).exists():  # what was submitted is not known then
-            raise DataError(folder / BATCHES, "this is not a file. Remove it to submit anew.")
         return []
     stored: _BatchesFile = read_json(path, _BatchesFile)
     if stored.format != FORMAT:
