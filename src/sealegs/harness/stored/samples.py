@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -27,7 +27,7 @@ from sealegs.page.layout import Layout
 from sealegs.page.metrics import Metric
 from sealegs.page.tables import in_order
 from sealegs.page.view import View, generic_view
-from sealegs.types import InputsT, Record, Tag, to_jsonable
+from sealegs.types import Record, Tag, to_jsonable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -51,16 +51,6 @@ class SampleOpening(NamedTuple):
     """What distinguishes it from other samples with the same question."""
     expected: str
     answer: str
-
-
-class _AskedSample(Struct, Generic[InputsT], gc=False):
-    inputs: InputsT
-
-
-class _Asked(Struct, Generic[InputsT], gc=False):
-    """What is read of a line where only its inputs are wanted."""
-
-    sample: _AskedSample[InputsT]
 
 
 class _StoredInputs(Struct, gc=False):
@@ -194,8 +184,7 @@ class Samples:
 
     def inputs(self, rows: Sequence[int]) -> list[Any]:
         """What the samples of some rows ask, as the benchmark has it."""
-        asked: Any = _Asked[inputs_type(self._benchmark)] if self._benchmark else _Asked  # type: ignore[misc]
-        return [line.sample.inputs for line in self._lines(rows, msgspec.json.Decoder(asked))]
+        return [record.sample.inputs for record in self._lines(rows, self._records)]
 
     def row_texts(self, rows: Sequence[int]) -> list[SampleOpening]:
         """The question of some rows, its setting, the expected answer and the first answer, in short."""
