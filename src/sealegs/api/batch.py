@@ -12,7 +12,7 @@ from sealegs.harness.folder.layout import how_to_resume
 from sealegs.harness.model import Model
 from sealegs.harness.progress import Progress
 from sealegs.models.presets import batch_preset, presets
-from sealegs.models.registry import on_server, split_spec
+from sealegs.models.registry import split_spec
 from sealegs.types import ModelRef
 
 
@@ -20,7 +20,7 @@ def batched_roles(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef])
     """The roles that batches answer: those that only write, at a provider that has batches. An error where
     the model under test is not among them, or nobody is."""
     writing = {role: ref for role, ref in refs.items() if set(benchmark.roles[role]) == {"generate"}}
-    roles = frozenset(role for role, ref in writing.items() if _has_batches(ref.spec))
+    roles = frozenset(role for role, ref in writing.items() if batch_preset(ref.spec.partition(":")[0]))
     if not roles or ("model" in refs and "model" not in roles):
         asked = refs.get("model") or next(iter(writing.values()), None)
         available = ", ".join(f"{each}:" for each, preset in presets().items() if preset.batches)
@@ -29,10 +29,6 @@ def batched_roles(benchmark: Benchmark, name: str, refs: Mapping[str, ModelRef])
             f"Available: {available}; batches only answer chats. Leave --batch out to ask live."
         )
     return roles
-
-
-def _has_batches(spec: str) -> bool:
-    return on_server(spec) and batch_preset(spec.partition(":")[0]) is not None
 
 
 def with_batches(
