@@ -102,7 +102,10 @@ class RunFolder:
 
     def _remove_run(self, kept: str = "") -> None:
         """Remove what the run wrote. The spec goes last: as long as it is there, the folder is a run."""
-        for name in _exported(self.path):
+        exported: list[str] = []
+        with contextlib.suppress(DataError):  # a spec that cannot be read names none
+            exported = read_spec(self.path).provenance.get("exported", [])
+        for name in exported:
             if Path(name).name == name:  # the spec may be a stranger's
                 (self.path / "export" / name).unlink(missing_ok=True)
         with contextlib.suppress(OSError):  # there is none, or it holds something else
@@ -173,11 +176,3 @@ def _may_precede(path: Path) -> bool:
     if path.name in (STOP, STOPPED):
         return not path.stat().st_size
     return any(draft == path and name in FILES for draft, name in drafts_in(path.parent))
-
-
-def _exported(folder: Path) -> list[str]:
-    """The files that a run says it wrote into `export/`; none where its spec cannot be read."""
-    try:
-        return list(read_spec(folder).provenance.get("exported", ()))
-    except DataError:
-        return []
