@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ClassVar, TypeVar
 
 from msgspec import Struct
 
@@ -16,6 +16,8 @@ from sealegs.models.local.options import chosen_options
 from sealegs.models.local.responses import does_not_fit, failed
 from sealegs.models.local.weights import Weights, locate, read_json, require_packages
 from sealegs.types import Capability, Embed, Rank, Request, Response
+
+M = TypeVar("M")
 
 TEXTS_PER_WINDOW = 20_000
 """Texts read ahead, so that those of like length share a batch and equal ones are embedded once."""
@@ -79,11 +81,12 @@ class SentenceTransformer:
             else:
                 yield request, failed(f"{self._spec} cannot generate")
         for part in batching.windows(ranks, PAIR_WINDOW):
-            yield from zip(part, self._loaded_pair_model().rank(part), strict=True)
+            self._pair_model = self._pair_model or self._loaded(CrossEncoder)
+            yield from zip(part, self._pair_model.rank(part), strict=True)
         if not by_text:
             return
-        embedder = self._loaded_embedder()
-        for text, vector in embedder.embed(list(by_text)):
+        self._embedder = self._embedder or self._loaded(Embedder)
+        for text, vector in self._embedder.embed(list(by_text)):
             response = does_not_fit(text.tokens)
             if vector == b"":
                 response = failed("a text without tokens")
@@ -91,19 +94,11 @@ class SentenceTransformer:
                 response = Response(status="ok", vector=vector, cut=text.cut, tokens_in=text.tokens)
             yield from ((request, response) for request in by_text[text.text])
 
-    def _loaded_embedder(self) -> Embedder:
-        if self._embedder is None:
-            self._progress.waiting(LOADING)
-            self._embedder = Embedder(self._spec, self._weights(), self._options)
-            self._progress.loaded()
-        return self._embedder
-
-    def _loaded_pair_model(self) -> CrossEncoder:
-        if self._pair_model is None:
-            self._progress.waiting(LOADING)
-            self._pair_model = CrossEncoder(self._spec, self._weights(), self._options)
-            self._progress.loaded()
-        return self._pair_model
+    def _loaded(self, kind: Callable[[str, Weights, SentenceTransformerOptions], M]) -> M:
+        self._progress.waiting(LOADING)
+        model = kind(self._spec, self._weights(), self._options)
+        self._progress.loaded()
+        return model
 
     def notes(self) -> list[str]:
         return self._embedder.notes if self._embedder else []
