@@ -20,7 +20,6 @@ from sealegs.models.engines.engine import load_engine
 from sealegs.models.replay import RecordedAnswers
 from sealegs.options import describe
 from sealegs.report.terminal.progress import watcher
-from sealegs.types import Response
 
 
 def score(
@@ -53,7 +52,12 @@ def score(
         "model": recorded.model,
         "sha256": "+".join(hashes),
     }
-    answers = RecordedAnswers(identity, _answers_by_request(loaded, recorded), recorded.warnings)
+    by_request = {
+        RecordedAnswers.key(request): response
+        for sample, responses in zip(recorded.samples, recorded.responses, strict=True)
+        for request, response in zip(loaded.requests(sample), responses, strict=True)
+    }
+    answers = RecordedAnswers(identity, by_request, recorded.warnings)
     name = benchmark_name(benchmark)
     with run_folder(out, name, recorded.model) as folder, load_engine() as running:
         models = {
@@ -111,11 +115,3 @@ def _recordings(benchmark: Benchmark) -> Recordings:
         name, examples = type(benchmark).__name__, benchmark.help.examples.get("score", ())
         raise UsageError(": ".join([f"{name} has no format for recorded answers", *examples[:1]]))
     return benchmark.recordings
-
-
-def _answers_by_request(benchmark: Benchmark, recorded: Recorded) -> dict[bytes, Response]:
-    return {
-        RecordedAnswers.key(request): response
-        for sample, responses in zip(recorded.samples, recorded.responses, strict=True)
-        for request, response in zip(benchmark.requests(sample), responses, strict=True)
-    }
