@@ -1,4 +1,4 @@
-"""Runs that were made elsewhere are indexed before anyone opens them; one that was made here is already."""
+"""Runs that were made elsewhere are indexed before anyone opens them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import pytest
 
 from runs import run_small
 from scripted import Scripted
-from sealegs.app.indexing import index_runs
-from sealegs.files import lock, record_index
+from sealegs.files import record_index
 from serving import serving
 from suites import until
 
@@ -33,27 +32,11 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_runs_from_elsewhere_are_indexed_when_the_app_starts(
     runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    damaged = shutil.copytree(runs / "one", runs / "damaged") / "records.jsonl"
+    damaged.write_bytes(b"{" * damaged.stat().st_size)
     indexes = tmp_path / "cache" / "indexes"
     with serving(runs) as app:
         until(lambda: indexes.is_dir() and len([*indexes.glob("[!.]*")]) == 2)
         monkeypatch.delattr(record_index, "index_of")
         for name in ("one", "two"):
             assert app.visitor.get(f"/samples?run={name}").status == 200
-    assert index_runs(runs) == []
-
-
-def test_a_run_that_is_being_written_or_is_damaged_costs_no_other(runs: Path, tmp_path: Path) -> None:
-    records = runs / "one" / "records.jsonl"
-    records.write_bytes(b"{" * records.stat().st_size)
-    with lock.writing(runs / "two"):
-        assert index_runs(runs) == [str(runs / "one")]
-        assert not (tmp_path / "cache" / "indexes").exists()
-    assert len(index_runs(runs)) == 2
-    assert len([*(tmp_path / "cache" / "indexes").iterdir()]) == 1
-
-
-def test_a_run_that_was_made_here_is_indexed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SEALEGS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(record_index, "STORED_FROM_BYTES", 0)
-    run_small("multiview", tmp_path / "runs" / "one")
-    assert index_runs(tmp_path / "runs") == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 from collections.abc import Callable
@@ -90,8 +91,7 @@ async def _prepare(app: web.Application) -> None:
 
 
 def _load_pages(runs: Path) -> None:
-    from sealegs.app.indexing import index_runs  # late: with these comes what a benchmark is
-    from sealegs.app.pages.build import builders_by_name
+    from sealegs.app.pages.build import builders_by_name  # late: with this comes what a benchmark is
     from sealegs.harness.registry import list_benchmarks
 
     for page in PAGES.values():
@@ -102,7 +102,20 @@ def _load_pages(runs: Path) -> None:
     list_benchmarks()  # their modules are imported by that
     builders_by_name()
     gc.freeze()  # what is loaded by now stays: no page waits until all of it is looked through for garbage
-    index_runs(runs)
+    _index(runs)
+
+
+def _index(folder: Path) -> None:
+    """Index the newest runs, of which one from elsewhere may have thousands of samples, before anyone opens
+    them. Those that are being written are left alone."""
+    from sealegs.files.record_index import MOST_STORED
+    from sealegs.harness.folder import load_run
+    from sealegs.harness.stored.listing import list_runs
+
+    finished = [run for run in list_runs(folder) if run.state == "finished"]
+    for run in finished[:MOST_STORED]:
+        with contextlib.suppress(Exception):  # a folder may hold anything; the others are still indexed
+            load_run(run.path).samples()
 
 
 async def static(request: web.Request) -> web.Response:

@@ -147,11 +147,6 @@ def record_index(path: Path, state: FileState, headline: str) -> Index:
     return index
 
 
-def is_read_quickly(path: Path, state: FileState, headline: str) -> bool:
-    """Whether the index of a file is stored, or made in a few milliseconds."""
-    return state.size < STORED_FROM_BYTES or _stored_at(path, state, headline).is_file()
-
-
 def _stored_at(path: Path, state: FileState, headline: str) -> Path:
     key = hashlib.sha256(repr((FORMAT, str(path), state, headline)).encode()).hexdigest()
     return cache_dir() / "indexes" / key
