@@ -250,7 +250,7 @@ DANGEROUS = (
     "address", "variable", "name", "source", "folder", "model", "base_url", "api_key_env", "model_arg",
     "judge",
     "embedder", "method", "option-judge", "option-embedder", "option-method", "option-model_arg", "data",
-    "option-prompts", "option-prompts-upload", "option-max_tokens", "reviewed", "seal", "price_in", "seed",
+    "option-prompts", "option-prompts-upload", "option-max_tokens", "seal", "price_in", "seed",
 )  # fmt: skip
 """Fields of the form, and names of what it could be taken for."""
 
@@ -298,8 +298,8 @@ def test_what_was_looked_at_is_what_is_started(app: Serving, runs: Path) -> None
     review = app.visitor.submit("/new-run/review", app.visitor.get("/new-run").text, form)
     assert "everything runs on this machine" in review.text
     sealed = hidden(review.text)
-    assert '"limit":5' in sealed["reviewed"]
-    changed = sealed | {"reviewed": sealed["reviewed"].replace('"limit":5', '"limit":500')}
+    assert sealed["size"] == "5"
+    changed = sealed | {"size": "500"}
     assert app.visitor.post("/new-run/start", changed).status == 422
     assert app.visitor.post("/new-run/start", sealed | {"seal": "é"}).status == 422
     assert app.visitor.post("/new-run/test", changed).status == 422

@@ -322,8 +322,8 @@ def test_a_build_lists_its_hosts_before_anything_is_sent(app: Serving, tmp_path:
         assert reply.status == 200
         assert server.url.split("/")[2] in reply.text
         sealed = fields(reply.text)
-        changed = sealed | {"reviewed": sealed["reviewed"].replace("mine.txt", "other.txt")}
-        of_token = hmac.new(sealed["token"].encode(), changed["reviewed"].encode(), "sha256").hexdigest()
+        changed = sealed | {"option-questions": str(tmp_path / "other.txt")}
+        of_token = hmac.new(sealed["token"].encode(), repr(changed).encode(), "sha256").hexdigest()
         assert app.visitor.post("/build", changed | {"seal": of_token}).status == 422
         assert app.visitor.post("/build", changed).status == 422
         assert app.visitor.post("/build", form).status == 422, "without the look before"

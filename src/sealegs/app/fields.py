@@ -141,7 +141,7 @@ def _read(option: Option, settings: AppSettings, form: MultiMapping[Any], defaul
 
 def repeated(form: MultiMapping[Any], options: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The fields of a form, for the way back to it; an uploaded file by its path."""
-    left_out = {"token", "reviewed", "seal", "data"}
+    left_out = {"token", "seal", "data"}
     uploads = {
         f"{PREFIX}{name}": str(value)
         for name, value in options.items()

@@ -7,19 +7,16 @@ import hmac
 import secrets
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import msgspec
-from msgspec import Struct
 from multidict import MultiMapping
 
 from sealegs.errors import UsageError
 from sealegs.files.remote.sources import HUB, is_elsewhere
 from sealegs.models.registry import called_hosts, split_spec
 from sealegs.types import ModelRef
-
-S = TypeVar("S", bound=Struct)
 
 HUB_HOST = "huggingface.co"
 SEAL_KEY = secrets.token_bytes(32)
@@ -55,19 +52,20 @@ def calls_of(refs: Mapping[str, ModelRef], sources: Iterable[str]) -> list[Calle
     return calls
 
 
-def sealed(chosen: Struct) -> dict[str, str]:
-    """What was chosen as fields of a form, with a seal that only this server can make."""
-    text = msgspec.json.encode(chosen, order="deterministic").decode()
-    return {"reviewed": text, "seal": _seal(text)}
+def sealed(fields: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The fields of a form, with a seal that only this server can make."""
+    listed = list(fields)
+    return [*listed, ("seal", _seal(listed))]
 
 
-def unsealed(form: MultiMapping[Any], kind: type[S]) -> S:
-    """What was chosen on the page before; refused where it was changed since."""
-    text = str(form.get("reviewed", ""))
-    if not hmac.compare_digest(_seal(text).encode(), str(form.get("seal", "")).encode()):
+def check_seal(form: MultiMapping[Any]) -> None:
+    """Refuse a form that is not as the page before had it."""
+    fields = [(name, str(value)) for name, value in form.items() if name not in ("token", "seal")]
+    if not hmac.compare_digest(_seal(fields).encode(), str(form.get("seal", "")).encode()):
         raise UsageError("these settings are not those of the page before: fill in the form again.")
-    return msgspec.json.decode(text, type=kind)
 
 
-def _seal(text: str) -> str:
-    return hmac.new(SEAL_KEY, text.encode(), hashlib.sha256).hexdigest()
+def _seal(fields: Iterable[tuple[str, str]]) -> str:
+    """A browser may send other line ends than it got."""
+    text = msgspec.json.encode([(name, value.splitlines()) for name, value in fields])
+    return hmac.new(SEAL_KEY, text, hashlib.sha256).hexdigest()

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from aiohttp import web
-from msgspec import Struct
 from multidict import MultiMapping
 
 from sealegs.api.build import TEXTS
@@ -15,7 +14,7 @@ from sealegs.api.setup import model_refs
 from sealegs.app import fields
 from sealegs.app.progress import watched
 from sealegs.app.rendering import html, render_page
-from sealegs.app.review import CalledHost, calls_of, sealed, unsealed
+from sealegs.app.review import CalledHost, calls_of, check_seal, sealed
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError, UsageError
 from sealegs.harness.benchmark import builder_class
@@ -71,32 +70,25 @@ def _files(process: Started) -> list[str]:
     return sorted(path.name for path in Path(process.path).iterdir() if is_built(path))
 
 
-class BuildRequest(Struct, frozen=True):
-    """What a form asks to be built."""
-
-    benchmark: str
-    options: dict[str, Any]
-
-
 def review(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response:
     """Whom the build would call; where it calls nobody, it starts at once."""
     try:
-        chosen, calls = _chosen(settings, form)
+        options, calls = _chosen(settings, form)
     except SealegsError as error:
         return html(_form(settings, _name(form), form, str(error)), 422)
     if not calls:
-        _start(settings, chosen)
-    facts = {"Benchmark": benchmark_title(chosen.benchmark)}
-    facts |= {fields.title(name): str(value) for name, value in chosen.options.items()}
+        _start(settings, _name(form), options)
+    facts = {"Benchmark": benchmark_title(_name(form))}
+    facts |= {fields.title(name): str(value) for name, value in options.items()}
     return render_page(
         settings, "build_review.html", "/build",
         title="Build this set?", facts=facts, calls=calls,
-        fields=[*sealed(chosen).items(), *fields.repeated(form, chosen.options)],
+        fields=sealed(fields.repeated(form, options)),
     )  # fmt: skip
 
 
-def _chosen(settings: AppSettings, form: MultiMapping[Any]) -> tuple[BuildRequest, list[CalledHost]]:
-    """What was chosen, tried out without asking anyone, and whom it would call."""
+def _chosen(settings: AppSettings, form: MultiMapping[Any]) -> tuple[dict[str, Any], list[CalledHost]]:
+    """The options that were chosen, tried out without asking anyone, and whom it would call."""
     builders, name = builders_by_name(), _name(form)
     if name not in builders:
         raise UsageError(f"{name!r} has no builder. Available: {', '.join(builders)}.")
@@ -104,9 +96,7 @@ def _chosen(settings: AppSettings, form: MultiMapping[Any]) -> tuple[BuildReques
     options = fields.options_of(cls.Options, settings, form)
     builder = cls(parse(cls.Options, options, of=f"building for '{name}'"))
     refs = model_refs(builder, name, builder.helpers.get("model"))
-    return BuildRequest(name, options), calls_of(
-        refs, [str(options[each]) for each in TEXTS if each in options]
-    )
+    return options, calls_of(refs, [str(options[each]) for each in TEXTS if each in options])
 
 
 def _name(form: MultiMapping[Any]) -> str:
@@ -115,10 +105,11 @@ def _name(form: MultiMapping[Any]) -> str:
 
 def start(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     """Start exactly what was looked at."""
-    _start(settings, unsealed(form, BuildRequest))
+    check_seal(form)
+    _start(settings, _name(form), _chosen(settings, form)[0])
 
 
-def _start(settings: AppSettings, chosen: BuildRequest) -> NoReturn:
+def _start(settings: AppSettings, name: str, options: dict[str, Any]) -> NoReturn:
     settings.runs.mkdir(parents=True, exist_ok=True)
-    start_build(settings.runs, chosen.benchmark, **chosen.options)
-    raise web.HTTPSeeOther(f"/build?benchmark={chosen.benchmark}")
+    start_build(settings.runs, name, **options)
+    raise web.HTTPSeeOther(f"/build?benchmark={name}")

@@ -20,7 +20,7 @@ from sealegs.api.trial import ModelTrial, try_model
 from sealegs.app import fields
 from sealegs.app.estimate import expected_time
 from sealegs.app.rendering import html, render_page
-from sealegs.app.review import calls_of, sealed, unsealed
+from sealegs.app.review import calls_of, check_seal, sealed
 from sealegs.app.run_form import (
     AMOUNTS,
     SERVER_EXAMPLE,
@@ -138,7 +138,8 @@ def review(settings: AppSettings, form: MultiMapping[Any]) -> str | web.Response
 
 def test(settings: AppSettings, form: MultiMapping[Any]) -> str:
     """Send the model a few small requests, and show what came of them on the same page."""
-    chosen = unsealed(form, RunRequest)
+    check_seal(form)
+    chosen = chosen_of(settings, form)
     trial: ModelTrial | str
     try:
         trial = try_model(chosen.model or "")
@@ -164,11 +165,7 @@ def _reviewed(
         calls=calls_of(refs, chosen.sources),
         trial=trial,
         signs=SIGNS,
-        fields=[
-            *sealed(chosen).items(),
-            *fields.repeated(form, chosen.options),
-            ("data", chosen.data),
-        ],
+        fields=sealed([*fields.repeated(form, chosen.options), ("data", chosen.data)]),
     )  # fmt: skip
 
 
@@ -189,7 +186,8 @@ def _facts(chosen: RunRequest) -> dict[str, str]:
 
 def start(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     """Start exactly what was looked at."""
-    chosen = unsealed(form, RunRequest)
+    check_seal(form)
+    chosen = chosen_of(settings, form)
     settings.runs.mkdir(parents=True, exist_ok=True)
     process = start_process(settings.runs, chosen.benchmark, **chosen.arguments)
     raise web.HTTPSeeOther(f"/run?run={quote(process.name)}")
