@@ -16,7 +16,8 @@ from urllib.parse import quote, urlencode
 from aiohttp import web
 
 from sealegs.api.launch import started
-from sealegs.app.server import AppServer, application
+from sealegs.app.server import application
+from sealegs.app.settings import AppSettings
 
 PATIENCE_S = 120
 FORM = re.compile(r'name="token" value="([0-9a-f]+)"')
@@ -103,7 +104,7 @@ class Serving(NamedTuple):
 @contextmanager
 def serving(runs: Path, **settings: Any) -> Iterator[Serving]:
     """The app over a folder of runs."""
-    app, token = application(AppServer(runs=runs, **settings))
+    app, token = application(AppSettings(runs=runs, **settings))
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, shutdown_timeout=0.1)
 

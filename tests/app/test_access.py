@@ -20,7 +20,7 @@ from sealegs.api.launch import started
 from sealegs.app.access import CLOSED, is_strangers, user_of
 from sealegs.app.rendering import LARGEST_UPLOAD_BYTES, PAGES
 from sealegs.app.routes import ACTIONS
-from sealegs.app.server import AppServer
+from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from serving import Serving, Visitor, address, serving
 
@@ -334,9 +334,9 @@ def test_an_address_that_lets_others_in_needs_read_only() -> None:
     assert done.code == 2
     assert "add --read-only" in done.stderr
     for host, read_only in (("0.0.0.0", True), ("::1", False)):
-        AppServer(runs=Path("runs"), host=host, read_only=read_only)
+        AppSettings(runs=Path("runs"), host=host, read_only=read_only)
     with pytest.raises(UsageError, match="allow-host"):
-        AppServer(runs=Path("runs"), allow_hosts=("https://x/y",))
+        AppSettings(runs=Path("runs"), allow_hosts=("https://x/y",))
 
 
 def test_a_read_only_app_needs_a_folder_of_runs(tmp_path: Path) -> None:

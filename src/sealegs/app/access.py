@@ -28,6 +28,7 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from sealegs.app.rendering import Handler
+from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 
 COOKIE = "sealegs-{}"
@@ -57,13 +58,14 @@ PRIVATE = "refused: open the address that `sealegs app` printed; it has a token 
 class AccessControl:
     """The middleware before every page."""
 
-    def __init__(self, *, names: frozenset[str], read_only: bool, checks_user: bool) -> None:
-        self._names = LOOPBACK | names
-        self._read_only = read_only
-        self._checks_user = checks_user
+    def __init__(self, settings: AppSettings) -> None:
+        self._names = LOOPBACK | {name.lower() for name in (settings.host, *settings.allow_hosts)}
+        self._read_only = settings.read_only
+        # A proxy may be any user's.
+        self._checks_user = not (settings.read_only or settings.allow_hosts)
         self._strangers = WeakKeyDictionary[Any, bool]()
         """By connection."""
-        self.token = "" if read_only else secrets.token_urlsafe(24)
+        self.token = "" if settings.read_only else secrets.token_urlsafe(24)
 
     @property
     def form_token(self) -> str:

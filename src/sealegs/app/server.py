@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
-import re
 import socket
 from collections.abc import Callable
 from contextlib import nullcontext
-from pathlib import Path
 from typing import TypeAlias
 
 from aiohttp import web
-from msgspec import Struct
+from msgspec.structs import replace
 
 from sealegs.app.access import TOKEN, AccessControl
 from sealegs.app.opening import browser_opened
@@ -23,82 +20,42 @@ from sealegs.errors import UsageError
 
 Say: TypeAlias = Callable[[str], None]
 
-NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
 SHUTDOWN_S = 2.0
 """How long open connections are waited for at the end."""
 
 
-class AppServer(Struct, frozen=True, kw_only=True):
-    """Where the app listens, and who may ask."""
-
-    runs: Path
-    models: Path | None = None
-    data: Path | None = None
-    host: str = "127.0.0.1"
-    port: int = 8501
-    read_only: bool = False
-    allow_hosts: tuple[str, ...] = ()
-    """Further names of this server, as a proxy before it has."""
-    open_browser: bool = False
-
-    def __post_init__(self) -> None:
-        for name in self.allow_hosts:
-            if not NAME.fullmatch(name):
-                raise UsageError(f"--allow-host {name}: give a name, such as runs.example.org.")
-        if not (self.read_only or self._on_loopback):
-            raise UsageError(
-                f"--host {self.host} lets others in: add --read-only, so that they see the runs and cannot "
-                "start any with the keys of this environment."
-            )
-
-    @property
-    def _on_loopback(self) -> bool:
-        """Whether only this machine can reach it."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost"
-
-    def url(self, port: int) -> str:
-        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def application(server: AppServer) -> tuple[web.Application, str]:
+def application(settings: AppSettings) -> tuple[web.Application, str]:
     """The app, and the token of its address; empty where it is read-only."""
-    names = frozenset(name.lower() for name in (server.host, *server.allow_hosts))
-    # A proxy may be any user's.
-    checks_user = not (server.read_only or server.allow_hosts)
-    access = AccessControl(names=names, read_only=server.read_only, checks_user=checks_user)
+    access = AccessControl(settings)
     app = web.Application(
         middlewares=[access.middleware, with_problems, access.check_form],
         client_max_size=LARGEST_UPLOAD_BYTES,
     )
-    app[SETTINGS] = AppSettings(
-        runs=server.runs.resolve(),
-        models=server.models.resolve() if server.models else None,
-        data=server.data.resolve() if server.data else None,
-        read_only=server.read_only,
+    app[SETTINGS] = replace(
+        settings,
+        runs=settings.runs.resolve(),
+        models=settings.models and settings.models.resolve(),
+        data=settings.data and settings.data.resolve(),
         form_token=access.form_token,
     )
     add_routes(app)
     return app, access.token
 
 
-def serve(server: AppServer, say: Say) -> None:
+def serve(settings: AppSettings, say: Say) -> None:
     """Serve the app until Ctrl-C."""
-    if server.runs.exists() and not server.runs.is_dir():
-        raise UsageError(f"--runs {server.runs}: this is not a folder.")
-    if not server.runs.exists():
-        if server.read_only:
-            raise UsageError(f"--runs {server.runs} does not exist: a read-only app has nothing to show.")
-        say(f"{server.runs} does not exist yet: runs that you start in the app are stored there.")
-    app, token = application(server)
-    with _listener(server.host, server.port) as listener:
-        url = server.url(listener.getsockname()[1])
+    if settings.runs.exists() and not settings.runs.is_dir():
+        raise UsageError(f"--runs {settings.runs}: this is not a folder.")
+    if not settings.runs.exists():
+        if settings.read_only:
+            raise UsageError(f"--runs {settings.runs} does not exist: a read-only app has nothing to show.")
+        say(f"{settings.runs} does not exist yet: runs that you start in the app are stored there.")
+    app, token = application(settings)
+    with _listener(settings.host, settings.port) as listener:
+        url = settings.url(listener.getsockname()[1])
         address = f"{url}/?{TOKEN}={token}" if token else url
         say(f"Sealegs is at {address} (Ctrl-C ends it)")
-        with browser_opened(address) if server.open_browser else nullcontext():
+        with browser_opened(address) if settings.open_browser else nullcontext():
             web.run_app(
                 app, sock=listener, print=None, access_log=None, shutdown_timeout=SHUTDOWN_S,
                 loop=asyncio.new_event_loop(),

@@ -1,22 +1,56 @@
-"""What the person who started the app allows: which folders, and whether anything may be written."""
+"""What the person who started the app allows: which folders, who may ask, and whether anything is written."""
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from pathlib import Path
 
 from aiohttp import web
 from msgspec import Struct
 
+from sealegs.errors import UsageError
 
-class AppSettings(Struct, frozen=True):
-    """The folders of the app. Names from the page are looked up in these and nowhere else."""
+NAME = re.compile(r"[\w-]+(\.[\w-]+)*", re.ASCII)
+
+
+class AppSettings(Struct, frozen=True, kw_only=True):
+    """The folders of the app, in which names from a page are looked up and nowhere else, and where it
+    listens."""
 
     runs: Path
-    models: Path | None
-    data: Path | None
-    read_only: bool
+    models: Path | None = None
+    data: Path | None = None
+    host: str = "127.0.0.1"
+    port: int = 8501
+    read_only: bool = False
+    allow_hosts: tuple[str, ...] = ()
+    """Further names of this server, as a proxy before it has."""
+    open_browser: bool = False
     form_token: str = ""
     """What every form sends back."""
+
+    def __post_init__(self) -> None:
+        for name in self.allow_hosts:
+            if not NAME.fullmatch(name):
+                raise UsageError(f"--allow-host {name}: give a name, such as runs.example.org.")
+        if not (self.read_only or self._on_loopback):
+            raise UsageError(
+                f"--host {self.host} lets others in: add --read-only, so that they see the runs and cannot "
+                "start any with the keys of this environment."
+            )
+
+    @property
+    def _on_loopback(self) -> bool:
+        """Whether only this machine can reach it."""
+        try:
+            return ipaddress.ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"
+
+    def url(self, port: int) -> str:
+        host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
     @property
     def shown_runs(self) -> str:
