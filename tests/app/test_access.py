@@ -18,8 +18,7 @@ from commandline import sealegs
 from scripted import Scripted
 from sealegs.api.launch import started
 from sealegs.app.access import CLOSED, is_strangers, user_of
-from sealegs.app.rendering import LARGEST_UPLOAD_BYTES, PAGES
-from sealegs.app.routes import ACTIONS
+from sealegs.app.rendering import ACTIONS, LARGEST_UPLOAD_BYTES, PAGES
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from serving import Serving, Visitor, address, serving

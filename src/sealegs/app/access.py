@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 from aiohttp import web
 from multidict import MultiMapping
 
-from sealegs.app.rendering import Handler
+from sealegs.app.rendering import READING, Handler
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 
@@ -36,7 +36,6 @@ COOKIE = "sealegs-{}"
 TOKEN = "token"
 """The parameter of the printed address, and the field of every form."""
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
-READING = frozenset({"GET", "HEAD"})
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
     "connect-src 'self'; form-action 'self'; base-uri 'none'"

@@ -1,24 +1,31 @@
-"""Which pages there are; a page as a response; errors of the library as a page with their own words."""
+"""Which address is which page; a page as a response; errors of the library as a page with their own words."""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import gc
 import logging
 import os
+import threading
 import traceback
 from collections.abc import Awaitable, Callable
+from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from aiohttp import web
 
 from sealegs.app.settings import SETTINGS, AppSettings
-from sealegs.errors import SealegsError
+from sealegs.errors import SealegsError, UsageError
 from sealegs.harness.registry import benchmark_title
 from sealegs.page.format import escape_controls
-from sealegs.page.html import render
+from sealegs.page.html import compile_templates, render
 
 log = logging.getLogger(__name__)
 
+READING = frozenset({"GET", "HEAD"})
 Stamp: TypeAlias = tuple[tuple[str, int, int], ...]
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -48,6 +55,35 @@ PAGES = {
     "/tokenizers": Page("tokenizers.page", "Tokenizers", starts=True),
     "/explained": Page("explained.page", "Explained"),
 }
+STATIC = {
+    "app.css": ("app/static/app.css", "text/css"),
+    "app.js": ("app/static/app.js", "text/javascript"),
+    "table.js": ("report/samples/table.js", "text/javascript"),
+    "boat.svg": ("app/static/boat.svg", "image/svg+xml"),
+}
+"""The files that pages load, by name: nothing else is served."""
+ACTIONS = {
+    "/run/mark": "sample.mark",
+    "/run/stop": "run.stop",
+    "/run/resume": "run.resume",
+    "/run/dismiss": "run.dismiss",
+    "/new-run": "new_run.again",
+    "/new-run/models": "new_run.models",
+    "/new-run/review": "new_run.review",
+    "/new-run/test": "new_run.test",
+    "/new-run/start": "new_run.start",
+    "/build": "build.start",
+    "/build/review": "build.review",
+    "/build/change": "build.change",
+    "/tokenizers": "tokenizers.compare",
+}
+"""What forms are sent to: functions in `pages`, as those of pages."""
+
+LATE = (
+    "sealegs.report.pictures", "sealegs.page.verdict", "sealegs.harness.stored.marks", "filelock",
+    "platformdirs",
+)  # fmt: skip
+"""What the command line imports only where it is needed, and every page of a run needs."""
 LARGEST_UPLOAD_BYTES = 20 * 2**20
 PROBLEMS = {
     404: "There is no such page.",
@@ -111,3 +147,77 @@ async def with_problems(request: web.Request, handler: Handler) -> web.StreamRes
     settings = request.app[SETTINGS]
     text = render_page(settings, "problem.html", request.path, title="That did not work", problem=problem)
     return html(text.replace(str(settings.runs), settings.shown_runs), status)
+
+
+def add_routes(app: web.Application) -> None:
+    app.add_routes([web.get(address, _handler(page)) for address, page in PAGES.items()])
+    app.add_routes([web.post(address, _handler(Page(action))) for address, action in ACTIONS.items()])
+    app.router.add_get("/static/{name}", static)
+    app.on_startup.append(_prepare)
+
+
+def _handler(page: Page) -> Handler:
+    """A function that takes the settings and the fields of a query or a form, and gives a page or a response.
+    It is run in a thread, as it reads files and computes; one that keeps sending takes the request."""
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        settings = request.app[SETTINGS]
+        if page.starts and settings.read_only:
+            raise UsageError("this app is read-only: it shows runs, and starts nothing.")
+        function = await asyncio.to_thread(_function, page.function)
+        if asyncio.iscoroutinefunction(function):
+            stream: web.StreamResponse = await function(request)
+            return stream
+        fields = request.query if request.method in READING else await request.post()
+        shown = await asyncio.to_thread(function, settings, fields)
+        return html(shown) if isinstance(shown, str) else shown
+
+    return handle
+
+
+def _function(name: str) -> Callable[..., Any]:
+    """A function of `pages`, imported once the app is up."""
+    module, _, function = name.partition(".")
+    act: Callable[..., Any] = getattr(import_module(f"sealegs.app.pages.{module}"), function)
+    return act
+
+
+async def _prepare(app: web.Application) -> None:
+    """Load what pages need while the browser is being opened."""
+    runs = app[SETTINGS].runs
+    threading.Thread(target=_load_pages, args=(runs,), name="sealegs-pages", daemon=True).start()
+
+
+def _load_pages(runs: Path) -> None:
+    from sealegs.app.pages.build import builders_by_name  # late: with this comes what a benchmark is
+
+    for page in PAGES.values():
+        _function(page.function)
+    for name in LATE:
+        import_module(name)
+    compile_templates()
+    builders_by_name()
+    gc.freeze()  # what is loaded by now stays: no page waits until all of it is looked through for garbage
+    _index(runs)
+
+
+def _index(folder: Path) -> None:
+    """Index the newest runs, of which one from elsewhere may have thousands of samples, before anyone opens
+    them. Those that are being written are left alone."""
+    from sealegs.files.record_index import MOST_STORED
+    from sealegs.harness.folder import load_run
+    from sealegs.harness.stored.listing import list_runs
+
+    finished = [run for run in list_runs(folder) if run.state == "finished"]
+    for run in finished[:MOST_STORED]:
+        with contextlib.suppress(Exception):  # a folder may hold anything; the others are still indexed
+            load_run(run.path).samples()
+
+
+async def static(request: web.Request) -> web.Response:
+    name = request.match_info["name"]
+    if name not in STATIC:
+        raise web.HTTPNotFound
+    path, kind = STATIC[name]
+    content = files("sealegs").joinpath(path).read_bytes()
+    return web.Response(body=content, content_type=kind, headers={"Cache-Control": "max-age=60"})

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
-from collections.abc import Callable
-from contextlib import nullcontext
+import sys
+import tempfile
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
 from typing import TypeAlias
 
 from aiohttp import web
 from msgspec.structs import replace
 
-from sealegs.app.access import TOKEN, AccessControl
-from sealegs.app.opening import browser_opened
-from sealegs.app.rendering import LARGEST_UPLOAD_BYTES, with_problems
-from sealegs.app.routes import add_routes
+from sealegs.app.access import TOKEN, AccessControl, leading_page
+from sealegs.app.rendering import LARGEST_UPLOAD_BYTES, add_routes, with_problems
 from sealegs.app.settings import SETTINGS, AppSettings
 from sealegs.errors import UsageError
 
@@ -72,3 +76,24 @@ def _listener(host: str, port: int) -> socket.socket:
         raise UsageError(
             f"--host {host} --port {port}: {error.strerror}. Choose another port, or 0 for any that is free."
         ) from None
+
+
+def can_open_browser() -> bool:
+    """Whether there is a person with a screen: a browser in the terminal would take it over."""
+    screen = sys.platform in ("darwin", "win32") or {"DISPLAY", "WAYLAND_DISPLAY"} & set(os.environ)
+    return bool(screen) and sys.stderr is not None and sys.stderr.isatty()
+
+
+@contextmanager
+def browser_opened(address: str) -> Iterator[None]:
+    """Open a page that leads to the address, in a folder that only this person can read.
+
+    Everyone on the machine can read what a browser is started with, and the address has the token. The folder
+    is in the person's own: a browser in a sandbox sees no other temporary file.
+    """
+    with tempfile.TemporaryDirectory(prefix="sealegs-", dir=Path.home()) as folder:
+        page = Path(folder) / "open.html"
+        page.touch(mode=0o600)
+        page.write_text(leading_page(address), encoding="utf-8")
+        threading.Thread(target=webbrowser.open, args=(page.as_uri(),), daemon=True).start()
+        yield

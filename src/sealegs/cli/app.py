@@ -75,8 +75,7 @@ def app_command(ctx: click.Context, /, open_browser: bool | None, **settings: An
     """
     if ctx.args:
         raise UsageError(f"the folder of runs is an option: sealegs app --runs {shlex.quote(ctx.args[0])}")
-    from sealegs.app.opening import can_open_browser
-    from sealegs.app.server import serve
+    from sealegs.app.server import can_open_browser, serve
     from sealegs.app.settings import AppSettings
 
     opens = can_open_browser() if open_browser is None else open_browser

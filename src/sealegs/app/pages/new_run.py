@@ -16,9 +16,9 @@ from sealegs.api.launch import start as start_process
 from sealegs.api.listing import models_of, suggested_models, suggestions_date
 from sealegs.api.plan import dry_run
 from sealegs.api.setup import data_problem, model_refs
+from sealegs.api.so_far import pace
 from sealegs.api.trial import ModelTrial, try_model
 from sealegs.app import fields
-from sealegs.app.estimate import expected_time
 from sealegs.app.rendering import html, render_page
 from sealegs.app.review import calls_of, check_seal, sealed
 from sealegs.app.run_form import (
@@ -33,10 +33,12 @@ from sealegs.app.run_form import (
 )
 from sealegs.app.settings import AppSettings
 from sealegs.errors import MissingExtra, SealegsError, UsageError
+from sealegs.harness.folder import load_run
 from sealegs.harness.registry import benchmark_class, benchmark_names, benchmark_title, load_benchmark
-from sealegs.harness.stored.listing import open_run
+from sealegs.harness.stored.listing import list_runs, open_run
 from sealegs.models.presets import NO_KEY, presets
 from sealegs.models.registry import load_model, split_spec
+from sealegs.page.format import duration
 
 SHOWN = 2
 """Options of a benchmark that are not folded."""
@@ -161,12 +163,26 @@ def _reviewed(
         facts=_facts(chosen),
         plan=replace(shown, lines=[fields.with_titles(line) for line in shown.lines]),
         requests=requests,
-        time=expected_time(settings, chosen, requests),
+        time=_expected_time(settings, chosen, requests),
         calls=calls_of(refs, chosen.sources),
         trial=trial,
         signs=SIGNS,
         fields=sealed([*fields.repeated(form, chosen.options), ("data", chosen.data)]),
     )  # fmt: skip
+
+
+def _expected_time(settings: AppSettings, chosen: RunRequest, requests: int) -> str:
+    """`about 3 min at the pace of RUN`, where a run of this model with answers as long is there."""
+    longest = getattr(benchmark_class(chosen.benchmark).Options(), "max_tokens", None)
+    for listed in list_runs(settings.runs) if requests else ():
+        if listed.state != "finished" or listed.benchmark != chosen.benchmark:
+            continue
+        spec = load_run(listed.path).spec
+        same = spec.models.get("model", {}).get("spec") == chosen.model
+        as_long = spec.options.get("max_tokens") == chosen.options.get("max_tokens", longest)
+        if same and as_long and (rate := pace(listed.path)):
+            return f"about {duration(requests / rate)} at the pace of {listed.name}"
+    return "time unknown until the first answers"
 
 
 def _facts(chosen: RunRequest) -> dict[str, str]:
