@@ -28,9 +28,7 @@ def watcher(progress: Progress | bool | None) -> Progress:
     """
     if progress is not None and not isinstance(progress, bool):
         return progress
-    if progress and in_notebook():
-        return NotebookLine()
-    return Watcher() if progress and _on_terminal() else Progress()
+    return Watcher() if progress and (in_notebook() or _on_terminal()) else Progress()
 
 
 def _on_terminal() -> bool:
@@ -44,20 +42,44 @@ def in_notebook() -> bool:
     return getattr(shell, "kernel", None) is not None
 
 
-class _CountingProgress(Progress):
-    """Counts what comes back. A subclass shows it, at most once in `seconds`."""
+class Watcher(Progress):
+    """Counts what comes back, and shows it now and then: on a terminal as a bar on stderr with rate and time
+    left, in a notebook as a line of the cell that is written over, elsewhere as lines on stderr."""
 
-    seconds = 0.0
-
-    def __init__(self) -> None:
+    def __init__(self, *, plain_seconds: float = PLAIN_SECONDS) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._titles: set[str] = set()
+        self._notebook = in_notebook()
+        self._seconds = self._plain_seconds = NOTEBOOK_SECONDS if self._notebook else plain_seconds
         self._begin("", total=0, done=0)
+
+    def phase(self, title: str, *, total: int, done: int) -> None:
+        self.finish()
+        terminal = _on_terminal() and not self._notebook
+        self._seconds = BAR_SECONDS if terminal else self._plain_seconds
+        self._begin(title, total=total, done=done)
+        title = self._title
+        if self._notebook:
+            self._show()
+            return
+        if done and not (done == total and title in self._titles):
+            self.note(f"{title}: {done:,} of {total:,} already answered")
+        self._titles.add(title)
+        if done == total:
+            return
+        if terminal:
+            self._next = 0.0
+            self._draw(title, total=total, done=done)
+        else:
+            self.note(f"{title}: {nouns(total - done, 'requests')}")
 
     def _begin(self, title: str, *, total: int, done: int) -> None:
         # A model's address is no part of what is being done: `judge:llamacpp:?base_url=…`.
         self._title = title.partition("?")[0].rstrip(":")
         self._total, self._done = total, done
         self._pace = Pace(done)
-        self._next = time.monotonic() + self.seconds
+        self._next = time.monotonic() + self._seconds
         self._tokens = self._retrying = 0
         self._waiting = ""
         self._usd = 0.0
@@ -88,11 +110,16 @@ class _CountingProgress(Progress):
 
     def _update(self) -> None:
         if self._title and time.monotonic() >= self._next:
-            self._next = time.monotonic() + self.seconds
+            self._next = time.monotonic() + self._seconds
             self._show()
 
     def _show(self) -> None:
-        raise NotImplementedError
+        if self._bar is not None:
+            self._bar.update(self._task, completed=self._done, counts=self._counts())
+        elif self._notebook:
+            print(f"\r{escape_controls(self._line()):<{WIDTH}}", end="", flush=True)
+        else:
+            self.note(self._line())
 
     def _line(self) -> str:
         """`asking: 20 of 100, 4.0/s, 20 s left`, with the time left once enough was answered."""
@@ -110,34 +137,6 @@ class _CountingProgress(Progress):
         parts += [f"{self._retrying:,} waiting to retry"] if self._retrying else []
         parts += [self._waiting] if self._waiting else []
         return escape_controls(", ".join(parts))
-
-
-class Watcher(_CountingProgress):
-    """On stderr: a bar with rate and time left on a terminal, lines elsewhere."""
-
-    def __init__(self, *, plain_seconds: float = PLAIN_SECONDS) -> None:
-        self._bar: Any = None
-        self._task: Any = None
-        self._titles: set[str] = set()
-        self.seconds = self._plain_seconds = plain_seconds
-        super().__init__()
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        self.finish()
-        terminal = _on_terminal()
-        self.seconds = BAR_SECONDS if terminal else self._plain_seconds
-        self._begin(title, total=total, done=done)
-        title = self._title
-        if done and not (done == total and title in self._titles):
-            self.note(f"{title}: {done:,} of {total:,} already answered")
-        self._titles.add(title)
-        if done == total:
-            return
-        if terminal:
-            self._next = 0.0
-            self._draw(title, total=total, done=done)
-        else:
-            self.note(f"{title}: {nouns(total - done, 'requests')}")
 
     def _draw(self, title: str, *, total: int, done: int) -> None:
         from rich.console import Console
@@ -157,15 +156,11 @@ class Watcher(_CountingProgress):
         self._task = self._bar.add_task(escape_controls(title), total=total, completed=done, counts="")
         self._bar.start()
 
-    def _show(self) -> None:
-        if self._bar is not None:
-            self._bar.update(self._task, completed=self._done, counts=self._counts())
-        else:
-            self.note(self._line())
-
     def note(self, text: str) -> None:
         if self._bar is not None:
             self._bar.console.print(escape_controls(text), style="dim", markup=False, highlight=False)
+        elif self._notebook:
+            print(f"\r{escape_controls(text):<{WIDTH}}")
         else:
             print(escape_controls(text), file=sys.stderr, flush=True)
 
@@ -174,25 +169,6 @@ class Watcher(_CountingProgress):
             self._show()
             self._bar.stop()
             self._bar = None
-
-
-class NotebookLine(_CountingProgress):
-    """One line of the cell's output, written over as answers come in. It needs no widgets."""
-
-    seconds = NOTEBOOK_SECONDS
-
-    def phase(self, title: str, *, total: int, done: int) -> None:
-        self.finish()
-        self._begin(title, total=total, done=done)
-        self._show()
-
-    def note(self, text: str) -> None:
-        print(f"\r{escape_controls(text):<{WIDTH}}")
-
-    def finish(self) -> None:
-        if self._title:
+        elif self._notebook and self._title:
             self.note(self._line())
             self._title = ""
-
-    def _show(self) -> None:
-        print(f"\r{escape_controls(self._line()):<{WIDTH}}", end="", flush=True)
