@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin
@@ -165,27 +165,17 @@ def number(text: str, kind: type[N], title: str) -> N:
 # Files
 
 
-def file_of(
-    settings: AppSettings,
-    form: MultiMapping[Any],
-    name: str,
-    problem: Callable[[str], str] = lambda path: "",
-) -> str | None:
-    """A file of the app's folders, or several, or one that was uploaded; None where none was given. `problem`
-    says why a file cannot be used: an upload is then not kept."""
+def file_of(settings: AppSettings, form: MultiMapping[Any], name: str) -> str | None:
+    """A file of the app's folders, or several, or one that was uploaded; None where none was given."""
     upload = form.get(f"{name}-upload")
     if isinstance(upload, FileField) and upload.filename:
-        return str(save_upload(settings, upload.filename, upload.file.read(), problem))
+        return str(save_upload(settings, upload.filename, upload.file.read()))
     sets = settings.data_sets()
     typed = map(str.strip, str(form.get(name, "")).split(SEPARATOR.strip()))
-    paths = [str(sets.get(each, each)) for each in typed if each]
-    for path in paths:
-        if why := problem(path):
-            raise UsageError(why)
-    return SEPARATOR.join(paths) or None
+    return SEPARATOR.join(str(sets.get(each, each)) for each in typed if each) or None
 
 
-def save_upload(settings: AppSettings, name: str, content: bytes, problem: Callable[[str], str]) -> Path:
+def save_upload(settings: AppSettings, name: str, content: bytes) -> Path:
     """Save a file that was uploaded. Its name holds a digest, so that no other file is ever replaced."""
     if any(folder.is_symlink() for folder in (settings.built, settings.uploads)):
         raise UsageError(f"{settings.uploads} is a link: nothing is written there. Remove it.")
@@ -195,14 +185,9 @@ def save_upload(settings: AppSettings, name: str, content: bytes, problem: Calla
     stem, suffix = (re.sub(r"[^\w.-]", "_", part) for part in (Path(name).stem, Path(name).suffix))
     # First its own name, whose beginning may say the language.
     path = settings.uploads / f"{stem.lstrip('.')[:LONGEST_NAME]}-{digest}{suffix[:12].lower()}"
-    new = not path.exists()
-    if new:
+    if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
-    if why := problem(str(path)):
-        if new:
-            path.unlink()
-        raise UsageError(why)
     return path
 
 

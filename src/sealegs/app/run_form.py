@@ -18,7 +18,7 @@ from multidict import MultiMapping
 
 from sealegs.api.launch import ProcessTask, own_process
 from sealegs.api.run import RUN_ARGUMENTS, run
-from sealegs.api.setup import data_problem, parse_data
+from sealegs.api.setup import parse_data
 from sealegs.app import fields
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
@@ -79,14 +79,10 @@ def chosen_of(settings: AppSettings, form: MultiMapping[Any]) -> RunRequest:
         raise UsageError(f"{name!r} is not a benchmark. Available: {', '.join(benchmark_names())}.")
     benchmark = benchmark_class(name)
 
-    def problem(data: str) -> str:
-        why = "" if data in WORDS else data_problem(name, data)
-        return f"{name} cannot read this data: {why}" if why else ""
-
     return RunRequest(
         benchmark=name,
         model=_model(settings, form) if benchmark.subjects.tag == "model" else None,
-        data=fields.file_of(settings, form, "data", problem) or "starter",
+        data=fields.file_of(settings, form, "data") or "starter",
         limit=_whole(form, "size", "Size"),
         lang=str(form.get("lang", "")).strip(),
         seed=_whole(form, "seed", "Seed") or 0,

@@ -62,29 +62,20 @@ def arrange(summary: Summary, table: Table) -> Grid | None:
     heads, redundant = _heads(table, shown, split if len(split) > 1 else [], len(rows))
     if redundant or len(rows) < 2 or not heads:
         return None
-    figures = [
+    scopes = [{table.rows: row} for row in rows] + [{}] * table.total
+    columns = [
         (
-            row,
-            [figure(summary, head.metric, {table.rows: row, **head.scope, **table.within}) for head in heads],
+            head.title,
+            [figure(summary, head.metric, scope | head.scope | dict(table.within)) for scope in scopes],
         )
-        for row in rows
+        for head in heads
     ]
-    if table.total:
-        figures.append(
-            ("all", [figure(summary, head.metric, {**head.scope, **table.within}) for head in heads])
-        )
-    known = [
-        index
-        for index in range(len(heads))
-        if any((each := cells[index]) is not None and each.value is not None for _, cells in figures)
-    ]
-    if table.several and len(known) < 2:
+    known = [each for each in columns if any(cell is not None and cell.value is not None for cell in each[1])]
+    if not known or (table.several and len(known) < 2):
         return None
-    body: list[Row] = [
-        (tag_value(row, table.rows), [cells[index] for index in known]) for row, cells in figures
-    ]
-    columns = [heads[index].title for index in known]
-    return Grid(table.title, tag_name(table.rows), columns, body) if known else None
+    names = [tag_value(row, table.rows) for row in rows] + ["all"] * table.total
+    body: list[Row] = [(name, [cells[index] for _, cells in known]) for index, name in enumerate(names)]
+    return Grid(table.title, tag_name(table.rows), [title for title, _ in known], body)
 
 
 def _heads(table: Table, shown: list[Column], split: list[str], rows: int) -> tuple[list[_Head], bool]:
