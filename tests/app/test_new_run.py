@@ -104,7 +104,7 @@ def test_a_server_without_a_key_is_listed_too(app: Serving) -> None:
         ({"address": "nonsense"}, "is not an address"),
         ({"size": "many"}, "is not a whole number"),
         ({"price_in": "cheap"}, "is not a number"),
-        ({"data": "/nothing/there"}, "cannot read this data"),
+        ({"data": "/nothing/there"}, "/nothing/there: cannot be read"),
         ({"benchmark": "../x"}, "is not a benchmark"),
         ({"source": "folder", "folder": "../x"}, "choose a folder of models"),
     ],

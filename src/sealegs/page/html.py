@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import Any
 
+import msgspec
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
@@ -43,12 +44,18 @@ def _environment() -> Environment:
     )
     filters = (
         *(text.capitalised, text.escape_controls, text.interval_words, text.share, text.spaces_shown),
-        *(text.statuses, text.value, beside, cell, classes, numbered, sentence),
+        *(text.number, text.signed, text.statuses, text.value, beside, cell, classes, numbered, sentence),
     )
     environment.filters.update({each.__name__: each for each in filters})
+    environment.policies["json.dumps_function"] = _dumped
     environment.tests["scale"] = lambda content: isinstance(content, Scale)
     environment.globals.update(floor=text.FLOOR, base="report/base.html")
     return environment
+
+
+def _dumped(value: Any, **_: Any) -> str:
+    """JSON for `tojson`, which escapes what could end a script."""
+    return msgspec.json.encode(value).decode()
 
 
 FLAG = re.compile("--[a-z][a-z0-9-]*")

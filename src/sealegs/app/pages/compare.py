@@ -12,10 +12,9 @@ from sealegs.analysis.comparison import compare
 from sealegs.app.rendering import Stamp, render_page, stamp
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError
-from sealegs.harness.folder import Run, load_run
+from sealegs.harness.folder import load_run
 from sealegs.harness.folder.spec import read_spec
 from sealegs.harness.stored.listing import ListedRun, list_runs, open_run
-from sealegs.page.format import number, signed
 from sealegs.page.view_html import view_html
 from sealegs.report.describe import describe
 from sealegs.report.samples.flips import compare_sample, flips
@@ -85,9 +84,11 @@ def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[
     runs = [open_run(settings.runs, name) for name in names]
     described = describe(*runs)
     _ = described.comparison  # refused with its reason where they cannot be paired
+    changes = [flip for flip in flips(*runs[:2]) if flip.difference][:MOST_CHANGES]
     return render_page(
         settings, "comparison.html", "/compare",
-        title=described.title, described=described, samples=None, names=names, changes=_changes(*runs[:2]),
+        title=described.title, described=described, samples=None, names=names, changes=changes,
+        unit=runs[0].layout.metrics[0].unit,
     )  # fmt: skip
 
 
@@ -99,13 +100,3 @@ def _sample(settings: AppSettings, names: tuple[str, ...], sample: str) -> str:
         settings, "compared_sample.html", "/compare",
         title=f"Sample {sample}", names=names, sample=sample, view=view,
     )  # fmt: skip
-
-
-def _changes(first: Run, second: Run) -> list[tuple[str, str, str, str]]:
-    """The samples whose headline changed most between the first two runs: both values, and the difference."""
-    unit = first.layout.metrics[0].unit
-    changed = [flip for flip in flips(first, second) if flip.difference][:MOST_CHANGES]
-    return [
-        (each.sample, number(each.a, unit), number(each.b, unit), signed(each.difference, unit))
-        for each in changed
-    ]

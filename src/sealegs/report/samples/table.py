@@ -50,8 +50,8 @@ class SampleTable(NamedTuple):
 
     source: str = ""
     """Where the app serves the rest; a report has it in the page."""
-    data: Markup = Markup("")
-    views: Markup = Markup("")
+    data: Mapping[str, Any] = {}
+    views: str = ""
     """The details, compressed."""
     script: Markup = Markup("")
     script_hash: str = ""
@@ -71,8 +71,8 @@ def sample_table(run: Run) -> SampleTable | None:
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     texts = row_texts(samples, range(shown))
     return SampleTable(
-        data=_embedded({**_data(run, samples, shown), "texts": texts, "detailed": detailed}),
-        views=Markup(_packed(samples, detailed)),
+        data={**_data(run, samples, shown), "texts": texts, "detailed": detailed},
+        views=_packed(samples, detailed),
         script=Markup(script),
         script_hash=f"sha256-{digest}",
         note=_note(samples, shown),
@@ -135,14 +135,6 @@ def _signs(samples: Samples) -> list[str]:
     }
     words = [sign for sign, rows in signs.items() if rows.any()]
     return [f"{'; '.join(words)}."] if not np.isnan(correct).all() else []
-
-
-def _embedded(data: Any) -> Markup:
-    """JSON for a script element: nothing in it can end the element, or begin another."""
-    text = msgspec.json.encode(data).decode()
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return Markup(text)
 
 
 # Columns
