@@ -127,7 +127,7 @@ def test_many_samples_have_short_details_and_wrong_ones_first(tmp_path: Path) ->
     values[[50, 60], [1, 0]] = np.nan
     run = store_run(tmp_path / "run", {"mean_similarity": values}, asks="long " * 10_000)
     table = present(sample_table(run))
-    data = msgspec.json.decode(str(table.data))
+    data = table.data
     assert data["count"] == 220
     # What is opened first, the two without a value, then the others.
     assert data["detailed"] == [0, 101, 120, *(n for n in range(1, 200) if n not in (101, 120))][:200]
@@ -143,7 +143,7 @@ def test_many_samples_have_short_details_and_wrong_ones_first(tmp_path: Path) ->
 
 def test_a_page_has_a_limit_of_samples(tmp_path: Path) -> None:
     table = present(sample_table(store_run(tmp_path / "run", {"mean_similarity": np.full((2501, 2), 0.5)})))
-    assert msgspec.json.decode(str(table.data))["count"] == 5000
+    assert table.data["count"] == 5000
     assert "the first 5,000 of 5,002 samples" in table.note
 
 
@@ -209,8 +209,9 @@ def test_every_renderer_says_the_same_of_a_run(run: sl.Run, benchmark: str, tmp_
     facts = [run.verdict, *described.warnings]
     assert described.warnings or benchmark == "multiview"
     if described.headline is not None:
-        facts += [text.value(described.headline.figure), text.interval_words(described.headline.figure)]
-    facts += [described.basis.based_on, text.statuses(described.basis.figure)]
+        leading = described.headline.headline.figure
+        facts += [text.value(leading), text.interval_words(leading)]
+    facts += [described.basis, text.statuses(described.first.headline)]
     for title, [figure] in described.main.rows if described.main else []:
         assert isinstance(figure, Figure)
         facts += [title, text.value(figure)]
@@ -567,6 +568,6 @@ def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:
     table = sample_table(run)
     assert table is not None
     best = max(run.headlines.values(), key=lambda figure: figure.value or 0.0)
-    correct = msgspec.json.decode(str(table.data))["correct"]
+    correct = table.data["correct"]
     assert sum(correct) == pytest.approx((best.value or 0.0) * best.n)
     assert f"Right or wrong is the answer of {run.leading.scope['method']}, " in table.note

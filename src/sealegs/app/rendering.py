@@ -97,15 +97,10 @@ PROBLEMS = {
 
 def render_page(settings: AppSettings, template: str, address: str, /, **values: Any) -> str:
     """A template of the app with what every page has."""
-    shown = [
-        (path, page.name)
-        for path, page in PAGES.items()
-        if page.name and not (page.starts and settings.read_only)
-    ]
     text = render(
         f"app/templates/{template}",
         base="app/templates/base.html",
-        pages=shown,
+        pages=PAGES,
         address=address,
         read_only=settings.read_only,
         form_token=settings.form_token,

@@ -10,7 +10,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias, overload
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from sealegs.analysis.comparability import run_names
@@ -25,28 +24,18 @@ from sealegs.page.examples import shortened
 from sealegs.page.format import chance, counts, interval_words, nouns, statuses, value
 from sealegs.page.grid import Content, DisplayedList, Grid, Overview, coverage_cell
 from sealegs.page.layout import Layout, Note
-from sealegs.page.scale import ReferenceMark, Scale, drawable, legend, sources
+from sealegs.page.scale import Scale, legend, sources
 from sealegs.page.tables import all_figures, arrange, runs_table
 from sealegs.page.tokenized import Tokenized
 from sealegs.report.comparison import comparison_overview
 from sealegs.report.gate import gate_overview
 from sealegs.report.notes import notes_of
-from sealegs.report.scorecard import Scorecard, marks_of, scorecard_overview
+from sealegs.report.scorecard import CardEntry, Scorecard, entries_of, marks_of, scorecard_overview
 from sealegs.report.suite import SuiteResult, board_overview, suite_overview
 from sealegs.types import Figure
 
 if TYPE_CHECKING:
     from sealegs.report.pictures import Drawn
-
-
-class Headline(Struct, frozen=True, kw_only=True):
-    """The figure that leads, in words and on a line from worst to best."""
-
-    name: str
-    """What it is of: the model, or one of the methods."""
-    figure: Figure
-    scale: Scale | None
-    based_on: str
 
 
 class RunDescription:
@@ -82,37 +71,24 @@ class RunDescription:
     # The headline
 
     @cached_property
-    def headlines(self) -> list[Headline]:
+    def headlines(self) -> list[CardEntry]:
         """The leading figure of each run, or of each of its subjects."""
-        listed = []
-        for name, run in self.runs.items():
-            figures = run.figures_of(self.layout.headline).values()
-            marks = marks_of(run, self.layout, self._own)
-            for subject, figure in zip(run.spec.subjects, figures, strict=True):
-                of_method = f"{name}: {subject}" if self.several else subject
-                listed.append(self._headline(name if len(figures) == 1 else of_method, figure, marks))
-        return listed
+        runs = list(self.runs.values())
+        return [each for name, run in self.runs.items() for each in entries_of(run, runs, name, self._own)]
 
-    def _headline(self, name: str, figure: Figure, marks: tuple[ReferenceMark, ...] = ()) -> Headline:
-        line = Scale(figure, marks, lower_is_better=self.layout.metrics[0].better == "lower")
-        return Headline(
-            name=name,
-            figure=figure,
-            scale=line if drawable(figure) else None,
-            based_on=f"{counts(figure, self.layout)} {self.layout.counting}".rstrip(),
-        )
+    def based_on(self, figure: Figure) -> str:
+        return f"{counts(figure, self.layout)} {self.layout.counting}".rstrip()
 
     @property
-    def basis(self) -> Headline:
+    def basis(self) -> str:
         """What the figures of the first run rest on; with several subjects, all of them together."""
-        basis = self._headline(next(iter(self.runs)), self.first.headline)
         sizes = sorted({figure.n for figure in self.first.headlines.values()})
         if len(sizes) < 2:
-            return basis
-        return replace(basis, based_on=f"{sizes[0]:,} to {nouns(sizes[-1], self.layout.counted[0])}")
+            return self.based_on(self.first.headline)
+        return f"{sizes[0]:,} to {nouns(sizes[-1], self.layout.counted[0])}"
 
     @property
-    def headline(self) -> Headline | None:
+    def headline(self) -> CardEntry | None:
         """The leading figure, where there is one alone."""
         return self.headlines[0] if len(self.headlines) == 1 else None
 
@@ -120,8 +96,9 @@ class RunDescription:
     def scales(self) -> Grid:
         """A line from worst to best for each headline, with what is behind it, and what its marks are."""
         rows: list[tuple[str, list[Content]]] = [
-            (each.name, [each.scale or "–", each.figure, each.based_on, coverage_cell(each.figure.coverage)])
+            (each.name, [each.line, figure, self.based_on(figure), coverage_cell(figure.coverage)])
             for each in self.headlines
+            for figure in [each.headline.figure]
         ]
         marks = marks_of(self.first, self.layout, self._own)
         words = legend(marks, self.layout.metrics[0].unit)
@@ -231,20 +208,21 @@ class RunDescription:
     def overview(self, *, whole: bool = False) -> Overview:
         """The first screen: verdict, headline, main figures and the first table; or with all tables."""
         title = f"{self.layout.headline_title} of {self.first.spec.subject}"
-        headline, basis = self.headline, self.basis
+        headline, basis = self.headline, self.first.headline
         lines, grids = [], [self.main] if self.main else []
         if headline is None:
             scales = self.scales  # what all are based on is in a line of its own
             rows = [(name, cells[:2]) for name, cells in scales.rows]
             grids.insert(0, replace(scales, columns=scales.columns[:2], rows=rows))
         else:
-            title = f"{title}: {value(headline.figure)}"
+            figure = headline.headline.figure
+            title = f"{title}: {value(figure)}"
             guessing = chance(self.layout.metrics[0])
-            lines.append(", ".join(filter(None, (interval_words(headline.figure), guessing))))
-            if headline.scale and headline.figure.value is not None:
-                lines += filter(None, (headline.scale.text(), self.scales.note))
-        coverage = coverage_cell(basis.figure.coverage, details=f" ({statuses(basis.figure)})").text
-        lines.append(f"over {basis.based_on}, coverage {coverage}")
+            lines.append(", ".join(filter(None, (interval_words(figure), guessing))))
+            if isinstance(headline.line, Scale) and figure.value is not None:
+                lines += filter(None, (headline.line.text(), self.scales.note))
+        coverage = coverage_cell(basis.coverage, details=f" ({statuses(basis)})").text
+        lines.append(f"over {self.basis}, coverage {coverage}")
         return Overview(
             title,
             lines if whole else [*lines, f"Report: {self.first.path / 'report.html'}"],

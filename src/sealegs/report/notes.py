@@ -10,6 +10,7 @@ from sealegs.harness.folder.spec import served_at
 from sealegs.harness.registry import benchmark_class, load_stored
 from sealegs.page.format import capitalised, nouns
 from sealegs.page.layout import Note
+from sealegs.page.view import has_numbers
 from sealegs.text.answers import IN_REASONING, is_blank
 from sealegs.types import Generate, Response, RunSpec
 
@@ -68,7 +69,7 @@ def endings(run: Run) -> Counter[str]:
             pairs = zip(benchmark.requests(record.sample), answers, strict=False)
             answers = tuple(answer for request, answer in pairs if isinstance(request, Generate))
         for answer in answers:
-            if answer.logprobs is answer.string is answer.vector is answer.rank is None:
+            if not has_numbers(answer):
                 kinds[_ending(answer, record.score.statuses)] += 1
     return kinds
 

@@ -62,6 +62,12 @@ class CardEntry(Struct, frozen=True, kw_only=True):
     marks: tuple[ReferenceMark, ...] = ()
     """What to read the headline by: guessing or a baseline, published models, the user's reference runs."""
 
+    @property
+    def line(self) -> Content:
+        """The headline on a line from worst to best, where its unit has these."""
+        line = Scale(self.headline.figure, self.marks, lower_is_better=self.lower_is_better)
+        return line if drawable(self.headline.figure) else "–"
+
 
 class Scorecard(Displayed, Struct, frozen=True, kw_only=True):
     """Runs in the order of the benchmarks, those of one benchmark next to each other."""
@@ -141,7 +147,7 @@ def _card(runs: Sequence[Run], own: Sequence[Run]) -> Scorecard:
     for benchmark in dict.fromkeys([*benchmark_names(), *(run.spec.benchmark for run in runs)]):
         members = [run for run in runs if run.spec.benchmark == benchmark]
         for run, name in zip(members, run_names(members), strict=True):
-            entries += _entries(run, members, name, own)
+            entries += entries_of(run, members, name, own)
     return Scorecard(
         model=models[0] if models else "",
         entries=entries,
@@ -154,7 +160,7 @@ def _tests_model(run: Run) -> bool:
     return benchmark_class(run.spec.benchmark).subjects.tag == "model"
 
 
-def _entries(run: Run, members: Sequence[Run], name: str, own: Sequence[Run]) -> list[CardEntry]:
+def entries_of(run: Run, members: Sequence[Run], name: str, own: Sequence[Run]) -> list[CardEntry]:
     """An entry for each subject of a run among those of its benchmark: the model, or each method."""
     layout, alone = shared_layout(members), len(members) == 1
     shown = layout.first_figures(*(member.summary for member in members))
@@ -224,9 +230,8 @@ def _picture(entries: Sequence[CardEntry], out: Path | None = None) -> Grid:
     rows: list[tuple[str, list[Content]]] = []
     for entry in entries:
         figure, address = entry.headline.figure, link(Path(entry.path), out) if out else ""
-        line = Scale(figure, entry.marks, lower_is_better=entry.lower_is_better)
         report = [Cell("report", link=address)] if address else []
-        rows.append((entry.name, [line if drawable(figure) else "–", figure, *report]))
+        rows.append((entry.name, [entry.line, figure, *report]))
     linked = any(len(cells) > 2 for _, cells in rows)
     marks = tuple(dict.fromkeys(mark for entry in entries for mark in entry.marks))
     verdicts = dict.fromkeys(entry.verdict for entry in entries)

@@ -84,7 +84,7 @@ def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[
     runs = [open_run(settings.runs, name) for name in names]
     described = describe(*runs)
     _ = described.comparison  # refused with its reason where they cannot be paired
-    changes = [flip for flip in flips(*runs[:2]) if flip.difference][:MOST_CHANGES]
+    changes = [flip for flip in flips(runs[0], runs[1]) if flip.difference][:MOST_CHANGES]
     return render_page(
         settings, "comparison.html", "/compare",
         title=described.title, described=described, samples=None, names=names, changes=changes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
@@ -38,10 +37,8 @@ def _ranked(runs: tuple[tuple[str, str, Stamp], ...]) -> tuple[list[Overview], l
     boards = leaderboard([load_run(path) for path in names]) if runs else []
     alone = [names[Path(board.rows[0].path)] for board in boards if len(board.rows) == 1]
     ranked = [
-        board_overview(board, lambda run: _address(names, run)) for board in boards if len(board.rows) != 1
+        board_overview(board, lambda run: f"/run?run={quote(names[run])}")
+        for board in boards
+        if len(board.rows) != 1
     ]
     return ranked, alone
-
-
-def _address(names: Mapping[Path, str], run: Path) -> str:
-    return f"/run?run={quote(names[run])}" if run in names else ""
