@@ -67,5 +67,5 @@ def check_seal(form: MultiMapping[Any]) -> None:
 
 def _seal(fields: Iterable[tuple[str, str]]) -> str:
     """A browser may send other line ends than it got."""
-    text = msgspec.json.encode([(name, value.splitlines()) for name, value in fields])
+    text = msgspec.json.encode([(name, value.replace("\r", "")) for name, value in fields])
     return hmac.new(SEAL_KEY, text, hashlib.sha256).hexdigest()

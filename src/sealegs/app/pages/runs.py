@@ -31,7 +31,6 @@ class RunRow(NamedTuple):
     """A run in the list."""
 
     run: ListedRun
-    state: str
     finding: Finding | None = None
     process: WatchedProcess | None = None
 
@@ -54,15 +53,15 @@ def _rows(settings: AppSettings) -> list[RunRow]:
     processes = {Path(each.path): each for each in ([] if settings.read_only else started(settings.runs))}
     rows = [_row(run, processes.pop(Path(run.path), None)) for run in listed]
     # A process that has written nothing yet has no run to be listed.
-    rows += [_starting(process) for process in processes.values() if process.kind == "run"]
-    return sorted(rows, key=lambda row: row.state not in ("running", "starting"))
+    rows += [_row(_begun(process), process) for process in processes.values() if process.kind == "run"]
+    return sorted(rows, key=lambda row: row.process is None or not row.process.active)
 
 
 def _row(run: ListedRun, process: Started | None) -> RunRow:
     if run.state == "finished":
-        return RunRow(run, run.state, _found(run.path, (Path(run.path) / "summary.json").stat().st_mtime_ns))
+        return RunRow(run, _found(run.path, (Path(run.path) / "summary.json").stat().st_mtime_ns))
     active = run.state in ("running", "unfinished")
-    return RunRow(run, run.state, process=watched(Path(run.path), process) if active else None)
+    return RunRow(run, process=watched(Path(run.path), process) if active else None)
 
 
 @lru_cache(maxsize=4096)
@@ -73,10 +72,8 @@ def _found(path: str, stamp: int) -> Finding:
     return Finding(run.verdict, value(run.leading), limits, counts(run.leading, run.layout))
 
 
-def _starting(process: Started) -> RunRow:
-    run = ListedRun(
+def _begun(process: Started) -> ListedRun:
+    return ListedRun(
         path=process.path, name=process.name, state="unfinished", benchmark=process.task.benchmark,
         model=process.task.subject, created=process.created,
     )  # fmt: skip
-    state = "starting" if process.active else process.state
-    return RunRow(run, state, process=watched(Path(process.path), process))
