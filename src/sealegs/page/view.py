@@ -146,7 +146,7 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
     An answer to a request for something else than a text, such as a log-likelihood, is not among them.
     """
     texts = []
-    answers = [answer for answer in answers if answer.text or not has_numbers(answer)]
+    answers = [answer for answer in answers if answer.text or not _has_numbers(answer)]
     for index, answer in enumerate(answers[:MOST_ANSWERS], 1):
         texts.append(Text(answer_heading(index, answer), answer.text, answer=index))
         if answer.reasoning:
@@ -156,8 +156,7 @@ def answer_texts(answers: Sequence[Response]) -> list[Text]:
     return texts
 
 
-def has_numbers(answer: Response) -> bool:
-    """Whether it answers a request for something else than a text."""
+def _has_numbers(answer: Response) -> bool:
     parts = (answer.logprobs, answer.string, answer.vector, answer.rank)
     return any(part is not None for part in parts)
 
