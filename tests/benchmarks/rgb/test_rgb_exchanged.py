@@ -90,8 +90,24 @@ def test_two_values_with_their_own_half_or_with_none_are_right(reply: str, asked
     assert verdict(reply, asked, asked.values).right
 
 
-IN_A_ROW = ("{A} and {B}", "{A}; {B}", "1. {A}\n2. {B}", "**Answer:** {A} and {B} (Document 1)")
-IN_A_ROW_IN_HAN = ("{A}和{B}。", "分别是{A}和{B}", "第一个问题的答案是{A}，第二个问题的答案是{B}。")
+IN_A_ROW = (
+    "{A} and {B}",
+    "{A}; {B}",
+    "1. {A}\n2. {B}",
+    "**Answer:** {A} and {B} (Document 1)",
+    "- First: {A}\n- Second: {B}",
+    "The answer to the first part is {A}, and to the second part {B}.",
+    "The first is {A} (Document 2), and the second is {B} (Document 3).",
+    "{B} is the answer to the second question; {A} is the answer to the first.",
+    "From Document 1: {A}.\nFrom Document 3: {B}.\n\nSo the answers are {A} and {B}.",
+)
+IN_A_ROW_IN_HAN = (
+    "{A}和{B}。",
+    "分别是{A}和{B}",
+    "第一个问题的答案是{A}，第二个问题的答案是{B}。",
+    "第一部分是{A}，第二部分是{B}。",
+    "前者是{A}，后者是{B}。",
+)
 
 
 @pytest.mark.parametrize(("reply", "asked"), [*product(IN_A_ROW, ENGLISH), *product(IN_A_ROW_IN_HAN, HAN)])
@@ -158,9 +174,31 @@ def test_a_winner_named_in_the_defeat_that_came_later_is_not_exchanged() -> None
             "The Courtyard, with 400 pages; the other book has 377.",
         ),
         ("Which two cities hosted the cup?", ["Tampere", "Aarhus"], "Aarhus first, then Tampere."),
+        (
+            "How many people came in 2002, and on which date did the fair open?",
+            ["73,321", "13 September 2012"],
+            "The first is 13 September 2012, and the second is 73,321.",
+        ),
     ],
 )
 def test_values_of_two_kinds_and_halves_that_do_not_differ_are_not_exchanged(
     query: str, answer: list[str | list[str]], reply: str
 ) -> None:
     assert lenient(reply, parts(answer), query=query).right
+
+
+def test_a_title_that_begins_with_a_number_is_exchanged_like_any_name() -> None:
+    query, titles = (
+        "Which book did Ada Lock publish in 2004, and which in 2007?",
+        ["Dark Ice", "One Lock Too Many"],
+    )
+    for reply, right in (("1. {}\n2. {}", True), ("1. {1}\n2. {0}", False)):
+        assert lenient(reply.format(*titles), parts(titles), query=query).right is right
+
+
+def test_words_of_the_question_about_both_halves_do_not_hide_an_exchange() -> None:
+    query = "Which firm built the hospital wing in Rushgate, and which firm the cycle tunnel?"
+    firms = ["Trevanion and Nightingale", "Rookley Masonry"]
+    reply = "The cycle tunnel in Rushgate was built by {}, while the hospital wing was built by {}."
+    assert not lenient(reply.format(*firms), parts(firms), query=query).right
+    assert lenient(reply.format(*firms[::-1]), parts(firms), query=query).right

@@ -110,7 +110,7 @@ def given(
             masked = _masked(sought, text, rival_targets, equal=equal)
             place = next(mentions(sought, masked), None)
             place = place or _surname(sought, masked, query)
-            place = place or (None if _is_title(alternative) else _number_alone(sought, masked, query))
+            place = place or (None if is_title(alternative) else _number_alone(sought, masked, query))
             place = place or _with_middle_names(sought, masked, query)
             if place is not None:
                 return Match(number, *place)
@@ -154,7 +154,7 @@ def _masked(sought: Target, text: Sequence[Word], rivals: Iterable[Target], *, e
     return masked
 
 
-def _is_title(answer: str) -> bool:
+def is_title(answer: str) -> bool:
     """Whether a number that an answer begins with is a word of a title: "One Locksmith Too Many"."""
     return answer[:1].isalpha() and all(word[:1].isupper() for word in answer.split())
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from sealegs.text.answer_check.clauses import TokenSpan
 from sealegs.text.answer_check.reply import NamedAnswer, answer_spans
 from sealegs.text.answer_check.wording import ClassifiedReply, asked_forms, form
-from sealegs.text.answer_search.mention import Answer, target
+from sealegs.text.answer_search.mention import Answer, is_title, target
 from sealegs.text.answer_search.normalization import Word
 
 _ASKING = "(?:[谁么少几哪]|多远)"
@@ -30,10 +30,11 @@ _PRONOUN = re.compile(r"\b(?:it|he|she|they) (\w+)")
 _UNTELLING = frozenset({"it", "they", "who", "was", "are", "1", *"一分别又其中得"})
 """Words of questions that name neither half."""
 _JOINING = frozenset({"and", "but", "while", "whereas"})
-_IN_A_ROW = frozenset({"and", "2", "second", "answer", "question", "is", "to", *"和与及以第个问题的答案是为"})
-"""Words between two values that only list them: "1. York 2. Leeds", "the second answer is"."""
+_IN_A_ROW = frozenset(("and", "2", "b", "part", "question", "answer", "is", "to", "document")).union(
+    "和与及第个问题的答案是为后者部分文档"
+)
+"""Words between two values that only list them: "1. York 2. Leeds", 第二个问题的答案是."""
 MOST_BETWEEN = 12
-"""So many of them, and so many words behind the second value are looked at."""
 _SCALES = (
     (
         frozenset({"best", "most", "highest", "largest", "longest", "biggest", *"多高大长贵"}),
@@ -44,8 +45,8 @@ _SCALES = (
 """Words for the two ends of a scale: who was asked for the best attended year gives the highest
 attendance."""
 _SUPERLATIVE = re.compile(r"[a-z]+|(?<=最).")
-_TURNED = frozenset({"first", "former"})
-"""Behind two values: "York is the second, Leeds the first"."""
+_ORDINALS = frozenset({"first", "former"}), frozenset({"second", "latter"})
+"""Words that a reply may name the halves by, where the question has none of them."""
 
 
 class _Mention(NamedTuple):
@@ -57,6 +58,7 @@ class _Mention(NamedTuple):
 def exchanged(reading: ClassifiedReply, query: str, right: NamedAnswer) -> TokenSpan | None:
     """The tokens by which a reply exchanges the two values of the right answer, or nothing."""
     halves = _halves(query) if len(right.answer) == 2 and _are_alike(right.answer) else None
+    reading = reading._replace(words=_without_document_numbers(reading))
     mentions = _mentions(reading.words, query, right) if halves else []
     span = None
     for number, (first, second) in enumerate(pairwise(mentions)):
@@ -68,12 +70,19 @@ def exchanged(reading: ClassifiedReply, query: str, right: NamedAnswer) -> Token
         limits = list(_ends(reading.words, first.end, second.start))
         for limit in {*limits[:1], *limits[-1:]}:
             forms = _forms(reading.words, begin, first, limit), _forms(reading.words, limit, second, end)
-            names = [_named(forms[0] - forms[1], halves), _named(forms[1] - forms[0], halves)]
-            if names == [{first.part}, {second.part}]:
+            names = [_most_named(forms[0] - forms[1], halves), _most_named(forms[1] - forms[0], halves)]
+            if names == [first.part, second.part]:
                 return None
-            if names == [{second.part}, {first.part}]:
+            if names == [second.part, first.part]:
                 span = span or _tokens(reading, first.start, second.end)
     return span or _misplaced(reading, mentions, halves) or _in_wrong_order(reading, mentions, halves)
+
+
+def _without_document_numbers(reading: ClassifiedReply) -> Sequence[Word]:
+    """The words of a reply, with "document" for the number of one."""
+    pairs = (token for before, token in pairwise(reading.tokens) if before.letter + token.letter == "d#")
+    numbers = {n for token in pairs for n in range(token.start, token.end)}
+    return [word._replace(text="document") if n in numbers else word for n, word in enumerate(reading.words)]
 
 
 def _in_wrong_order(
@@ -92,10 +101,9 @@ def _in_wrong_order(
         if first.part == second.part or not near or not between <= listing:
             continue
         sentences = {listed[first.start].sentence, listed[second.start].sentence}
-        behind = {
-            word.text for word in listed[second.end : second.end + MOST_BETWEEN] if word.sentence in sentences
-        }
-        if first.part < second.part or any(map(named.get, sentences)) or behind & _TURNED:
+        after = listed[second.end : second.end + 1]
+        longer = after and not between and after[0].sentence in sentences  # York, Leeds, Bath
+        if first.part < second.part or longer or any(map(named.get, sentences)):
             return None
         span = span or _tokens(reading, first.start, second.end)
     return span
@@ -148,6 +156,12 @@ def _named(forms: set[str], halves: Sequence[frozenset[str]] | None) -> set[int]
     return {part for part, half in enumerate(halves or ()) if half & forms}
 
 
+def _most_named(forms: set[str], halves: Sequence[frozenset[str]] | None) -> int | None:
+    """The half of the question of which the words name more."""
+    first, second = (len(half & forms) for half in halves or ((), ()))
+    return None if first == second else int(second > first)
+
+
 def _mentions(listed: Sequence[Word], query: str, right: NamedAnswer) -> list[_Mention]:
     """Where a reply has the values, without those inside others."""
     mentions = []
@@ -184,8 +198,9 @@ def _are_alike(answer: Answer) -> bool:
     units = []
     for alternatives in answer:
         listed = target(alternatives[0]).words
-        is_number = any(word.number for word in listed)
-        units.append({word.text for word in listed if not word.number} if is_number else None)
+        is_number = any(word.number for word in listed) and not is_title(alternatives[0])
+        is_date = any(word.number and word.text[0] == "m" for word in listed)
+        units.append({word.text for word in listed if not word.number} | {is_date} if is_number else None)
     return units[0] == units[1]
 
 
@@ -204,6 +219,9 @@ def _halves(query: str) -> tuple[frozenset[str], frozenset[str]] | None:
         subject = asked_forms(before[: verb.start()])  # that the pronoun stands for: both halves are about it
         first, second = first - subject, second - subject
     first, second = first - second, second - first
+    ordinals = [frozenset(map(form, half)) for half in _ORDINALS]
+    if first and second and not (first & ordinals[1] or second & ordinals[0]):
+        first, second = first | ordinals[0], second | ordinals[1]
     ends = [frozenset(_SUPERLATIVE.findall(half.lower())) for half in (all_before, after)]
     for scale in _SCALES:
         for top, bottom in (scale, scale[::-1]):
