@@ -47,6 +47,7 @@ GROUPS = {
     "unknowing": "[^nkcsaiHJd]",
     "no_right": "[^nGde]",
     "others": "[^npGY~]",
+    "on_topic": "[^nY~wMOlvuL]",
     "story": "[^ndpqaiJZ]",
     "subject": "[IxmVrQH#ickBh]",
 }

@@ -27,7 +27,9 @@ def errors(listed: Sequence[Clause], *, about_error: bool) -> list[TokenSpan]:
             continue  # "Factual errors: none"
         if number == 1 and "d" not in everything and _answers_itself(listed):
             continue
-        tiers = ["error"] * about_documents + ["factual_error", "error_in_the_matter"] * (not about_error)
+        tiers = ["error", "disagreement"] * about_documents + ["factual_error", "error_in_the_matter"] * (
+            not about_error
+        )
         if _is_about_documents(listed, number):
             tiers.append("error_alone")
         found = next((match for tier in tiers if (match := find(tier, clause.letters))), None)
