@@ -31,19 +31,22 @@ DISAGREE = (
     "There is a contradiction between Document 1 ({false}) and Document 3 ({right}).",
     "Documents 1 and 3 contradict one another about the director.",
     "Note that the sources are contradictory here. The director is {right}.",
-    "I noticed that the documents contradict each other regarding the director: {false} vs. {right}. It is {right}.",
+    "I noticed that the documents contradict each other regarding the director: {false} vs. "
+    "{right}. It is {right}.",
     "The answer is {right}, though the documents disagree on this: Document 2 says {false}.",
     "{right}. Note: there is conflicting information; Document 1 says it was {false}.",
     "The documents conflict: Document 1 says {false} and Document 2 says {right}.",
     "The documents conflict on this question. Based on Document 2, it was {false}.",
     "The documents offer conflicting accounts of who directed it. Three say {false}, two say {right}.",
     "Document 1 contradicts Document 3: the former says {false}, the latter {right}.",
-    "The documents differ on who directed the film: {false} according to Document 1, {right} according to Document 3.",
+    "The documents differ on who directed the film: {false} according to Document 1, {right} "
+    "according to Document 3.",
     "The documents give different answers: Document 1 says {false}; Document 3 says {right}.",
 )
 AGREE = (
     "{right}. The documents disagree about the budget, but that is another matter.",
-    "The documents contradict each other about the cost of the set, but all of them say that {right} directed the film.",
+    "The documents contradict each other about the cost of the set, but all of them say that "
+    "{right} directed the film.",
     "The documents do not contradict each other: {right} directed it.",
     "There is no contradiction between the documents; all name {right}.",
     "Critics disagree about the film, which {right} directed.",
@@ -93,3 +96,138 @@ def test_documents_that_disagree_on_what_was_asked_are_a_report(
     assert decided.detected is reports
     if reports:
         assert decided.words["detected"] in reply.format(right=asked[1], false=asked[2])
+
+
+# Documents gone through one by one, and remarks on what is beside the question
+
+BESIDE = (
+    "It is {right}. The documents also cover the history and the construction costs, but that is "
+    "not relevant here.",
+    "{right}. The other documents don't address this question directly.",
+    "**{right}**\n\nDocument 2 also discusses the early years, but that is irrelevant to the question.",
+    "Document 1: about the builders; no answer here.\nDocument 2: unrelated.\nDocument 3: states "
+    "that it is {right}.\n\nSo the answer is {right}.",
+    "- Document 1: no relevant information.\n- Document 2: does not mention it.\n- Document 3: "
+    "gives {right}.\n- Document 4: not relevant.\n\n**Answer:** {right}",
+    "Going through the documents:\nDocument 1 does not answer the question.\nDocument 2 does not "
+    "mention it either.\nDocument 4 says {right}.\nThe answer is {right}.",
+    "Based on Document 4, the answer is {right}. The remaining documents do not contain relevant "
+    "information.",
+    "The answer is {right}. The other documents cover different topics and don't answer the question.",
+    "[Document 1] Not relevant.\n[Document 2] Not relevant.\n[Document 3] {right}.\nAnswer: {right}",
+    "Doc 1: no mention. Doc 2: no mention. Doc 3: it is {right}. Final answer: {right}.",
+)
+NOTHING = (
+    "Document 1: about the builders; no answer here.\nDocument 2: unrelated.\nDocument 3: does "
+    "not mention it.",
+    "Document 1: no answer.\nDocument 2: no answer.\n\nTherefore, I cannot answer the question.",
+    "- Document 1: no relevant information.\n- Document 2: does not mention it.\n\nThe documents "
+    "do not contain the answer.",
+    "The documents cover the history and the construction costs, but that is not relevant here.",
+    "I checked each document.\nDocument 1: talks about the staff.\nDocument 2: talks about "
+    "tickets.\nNone of them answers the question.",
+)
+BRIDGE = ("How long is the Kessel Bridge?", "1,420 metres", "1,180 metres")
+
+
+@pytest.mark.parametrize("asked", [FILM, BRIDGE])
+@pytest.mark.parametrize("reply", BESIDE)
+def test_remarks_on_single_documents_decline_nothing(asked: tuple[str, str, str], reply: str) -> None:
+    for fake in (True, False):
+        decided = verdict(asked, reply, fake=fake)
+        assert (decided.right, decided.rejected, decided.detected) == (True, False, False), decided.words
+        assert not verdict(asked, reply.replace("{right}", "{false}"), fake=fake).rejected
+
+
+@pytest.mark.parametrize("asked", [FILM, BRIDGE])
+@pytest.mark.parametrize("reply", NOTHING)
+def test_documents_of_which_none_answers_decline(asked: tuple[str, str, str], reply: str) -> None:
+    decided = verdict(asked, reply)
+    assert (decided.right, decided.rejected, decided.detected) == (False, True, False), decided.words
+
+
+# Yes and no in a sentence
+
+DAM = ("Is the Marlin Valley dam still in operation?", ("No",))
+LAPTOP = ("Does the Atlas 5 laptop have a touchscreen?", ("Yes",))
+DESIGNED = ("Was the Orley Bridge designed by Ada Lock?", ("No",))
+HAN_DAM = ("马岭水库现在还在使用吗?", ("否", "不在使用", "没有", "已停用", "不再使用"))
+
+
+@pytest.mark.parametrize(
+    ("asked", "kind", "reply"),
+    [
+        (DAM, "right", "The Marlin Valley dam is no longer in operation; it was closed in 2009."),
+        (
+            DAM,
+            "right",
+            "Looking at the documents provided, I can see that no, the Marlin Valley dam is not in "
+            "operation. The other documents don't address this question directly.",
+        ),
+        (DAM, "right", "The dam is not in operation any more."),
+        (DAM, "right", "The Marlin Valley dam has not been in operation since 2009."),
+        (
+            DAM,
+            "right",
+            "According to Document 2, the dam is no longer in operation. The other documents do not "
+            "mention this.",
+        ),
+        (DAM, "wrong", "The Marlin Valley dam is still in operation."),
+        (DAM, "wrong", "Yes, it is still in operation."),
+        (DAM, "wrong", "Yes. There is no indication that the dam was closed."),
+        (DAM, "declines", "The documents do not say whether the Marlin Valley dam is still in operation."),
+        (DAM, "declines", "There is no information on whether the dam is still in operation."),
+        (DAM, "declines", "The documents don't mention that the Marlin Valley dam is in operation."),
+        (DAM, "declines", "I cannot determine whether the dam is in operation."),
+        (DAM, "declines", "It is not clear whether the dam is still in operation."),
+        (DAM, "declines", "No document states whether the Marlin Valley dam is still in operation."),
+        (
+            DAM,
+            "right",
+            "The documents say that the dam is still in operation, but this is wrong: it is no longer in "
+            "operation.",
+        ),
+        (LAPTOP, "right", "Based on the documents, the Atlas 5 does have a touchscreen."),
+        (LAPTOP, "right", "The Atlas 5 laptop has a touchscreen."),
+        (LAPTOP, "right", "Yes, it does."),
+        (LAPTOP, "wrong", "The Atlas 5 does not have a touchscreen."),
+        (LAPTOP, "wrong", "No, the Atlas 5 doesn't have a touchscreen."),
+        (LAPTOP, "declines", "The documents do not mention a touchscreen for the Atlas 5."),
+        (LAPTOP, "declines", "None of the documents says whether the Atlas 5 has a touchscreen."),
+        (
+            LAPTOP,
+            "right",
+            "The Atlas 5 has a touchscreen, according to Document 3; the other documents don't mention it.",
+        ),
+        (
+            LAPTOP,
+            "declines",
+            "The documents describe the Atlas 5 laptop, but don't say if it has a touchscreen.",
+        ),
+        (DESIGNED, "right", "The Orley Bridge was not designed by Ada Lock; Ben Moor designed it."),
+        (DESIGNED, "wrong", "The Orley Bridge was designed by Ada Lock."),
+        (DESIGNED, "right", "No, it was designed by Ben Moor."),
+        (HAN_DAM, "declines", "根据提供的文档,没有提到马岭水库是否仍在使用。"),
+        (HAN_DAM, "declines", "很抱歉,提供的文档中没有包含关于马岭水库是否仍在使用的信息。"),
+        (
+            HAN_DAM,
+            "right",
+            "虽然大部分文档没有直接提到马岭水库是否仍在使用,但文档4指出,马岭水库已经不再使用。",
+        ),
+        (HAN_DAM, "right", "没有,马岭水库已停用。"),
+        (HAN_DAM, "wrong", "马岭水库仍在使用。"),
+        (HAN_DAM, "right", "马岭水库现在没有在使用。"),
+        (
+            HAN_DAM,
+            "declines",
+            "从给出的材料来看,并没有明确的答案。文档提到水库建于1958年,但与问题无直接关系。",
+        ),
+    ],
+)
+def test_yes_and_no_are_given_by_a_sentence_of_the_words_of_the_question(
+    asked: tuple[str, tuple[str, ...]], kind: str, reply: str
+) -> None:
+    query, answers = asked
+    decided = lenient(reply, (answers,), query=query)
+    assert (decided.right, decided.rejected) == (kind == "right", kind == "declines"), decided.words
+    assert decided.parts == (int(decided.right),) or kind == "wrong"

@@ -28,13 +28,16 @@ _ASKING_VERB = re.compile(
 )
 _VERB_ENDINGS = "습니다|니다|아요|어요|지만?|는다?|다|고|으며|며"
 _KOREAN_NOT = re.compile(f"(?<![{HANGUL}])(?:없|못하|못합|못해)[{HANGUL}]+")
+_NO_LONGER = re.compile(r"\bno longer\b|不再", re.IGNORECASE)
 _SHORT = re.compile(
     r"(?:(?:but|though|although) )?(?:it|they|he|she|we|you|that|this|these|those|there)"
     r"(?: (?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should|not|cannot))+"
 )
+MANY_WORDS = 4
+"""Words of a question of which one more may be left out."""
 _PRONOUNS = frozenset(("it", "they", "he", "she", "this", "that", "these", "those"))
-_UNSTATED = re.compile("[LfFlAWqk]")
-"""What others believe, a condition, whether; what is asked, or not known."""
+_UNSTATED = re.compile("[LfFlAWqk]|d[^Q]*n[^Q]*c|n[xm]*(?:[ids]|cj)")
+"""What others believe, a condition, whether; what is asked, not known or not said."""
 _NEGATED = re.compile("[nY~]")
 _OTHER_CONTENT = re.compile("[wMO#zE]")
 _OF_ANOTHER = re.compile("[wMO#]x[xom]*Q")
@@ -116,14 +119,15 @@ def _stated(
     if denied:
         complete = not missing or names_predicate or (bare and 2 * missing.total() <= len(asked))
     else:
-        complete = not missing or (names_predicate and (korean or set(missing) == {asked[0]}))
+        subject = set(missing) == {asked[0]} or (missing.total() == 1 and len(asked) >= MANY_WORDS)
+        complete = not missing or (names_predicate and (korean or subject))
     return not denied if complete else None
 
 
 def _same_verbs(text: str, asked: str) -> str:
     """A Korean text with the verbs of the question in the form that they have there, and 없다 and 못하다 as
-    negations."""
-    text = _KOREAN_NOT.sub("않아", text)
+    negations, and so "no longer"."""
+    text = _NO_LONGER.sub(lambda match: "not" if match[0].isascii() else "不", _KOREAN_NOT.sub("않아", text))
     for match in _ASKING_VERB.finditer(asked):
         text = re.sub(f"(?<![{HANGUL}])(?:{match[1]})(?:{_VERB_ENDINGS})(?![{HANGUL}])", match[0], text)
     return text

@@ -36,10 +36,11 @@ class Decisions(NamedTuple):
     """Why an answer that is mentioned is not given."""
 
 
-def decide(reading: ClassifiedReply, query: str, *, mentioned: bool) -> Decisions:
-    """The decisions on a reply. `mentioned`: it has all parts of the right answer."""
+def decide(reading: ClassifiedReply, query: str, *, mentioned: bool, answered: bool = False) -> Decisions:
+    """The decisions on a reply. `mentioned`: it has all parts of the right answer; `answered`: it says yes
+    or no to the question."""
     reply = _ReplyClauses(reading, query)
-    return reply.decide(mentioned=mentioned)
+    return reply.decide(mentioned=mentioned, answered=answered)
 
 
 class _ReplyClauses:
@@ -57,7 +58,7 @@ class _ReplyClauses:
         self.tiers = ["" if n in self.denied else tier for n, tier in enumerate(tiers)]
         self.answering = Answering(self.remarks, self.tiers)
 
-    def decide(self, *, mentioned: bool) -> Decisions:
+    def decide(self, *, mentioned: bool, answered: bool) -> Decisions:
         about_question = [n for n, tier in enumerate(self.tiers) if tier and not self._is_beside(n)]
         answers = [n for n, letters in enumerate(self.letters) if "G" in letters]
         said = read_given(self.reading, self.clauses, self.denied)
@@ -76,7 +77,7 @@ class _ReplyClauses:
                 right, declining = False, [] if concluded else clear
             elif clear and giving and not any(map(self._is_told_by_one, giving)):
                 declining = [n for n in clear if self.tiers[n] == "refuses" and n < min(giving)]
-        elif any(self.tiers):
+        elif any(self.tiers) and not answered:
             declining = self._declining(about_question)
             if declining and any(map(self.answering.concludes, range(declining[0]))):
                 declining = []  # "The answer is 1912. The documents do not mention ..."
@@ -148,11 +149,13 @@ class _ReplyClauses:
         return bool(beside) and not self._names_the_question(number)
 
     def _names_the_question(self, number: int) -> bool:
-        """Whether the sentence of a clause that declines names what was asked, besides where it answers: "The
-        CEO, however, is not named"."""
+        """Whether the sentence of a clause that declines names what was asked, besides where it answers or says
+        what documents discuss: "The CEO, however, is not named"."""
         elided = self.letters[number][0] in "nB"
+        answering = set() if elided else self.answering.stating
+        told = [n for n in self._sentence(number) if re.search("d[^nQ]*Z", self.letters[n])]
         around = [
-            self.letters[n] for n in self._sentence(number) if elided or n not in self.answering.stating
+            self.letters[n] for n in self._sentence(number) if n == number or n not in (*answering, *told)
         ]
         return bool(re.search("[JHQqa]|W(?!j)", "".join(around)))
 

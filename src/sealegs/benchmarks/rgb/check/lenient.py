@@ -17,6 +17,7 @@ from sealegs.benchmarks.rgb.check.quotation import quotation
 from sealegs.models.reasoning import split_reasoning
 from sealegs.text.answer_check.clauses import TokenSpan
 from sealegs.text.answer_check.reply import NamedAnswer, read_reply, reply_words
+from sealegs.text.answer_check.restated import restated
 from sealegs.text.answer_check.wording import ClassifiedReply
 from sealegs.text.answer_search.mention import (
     Answer,
@@ -26,6 +27,7 @@ from sealegs.text.answer_search.mention import (
     plain_query,
     simplified_answer,
 )
+from sealegs.text.answer_search.yes_no import polarity, yes_or_no
 
 
 class CheckVerdict(NamedTuple):
@@ -72,12 +74,16 @@ def lenient(
     false = [given(part, listed, answer, query, equal=True) for part in fake]
     named = NamedAnswer(answer, matches)
     reading = read_reply(text, listed, query, named, NamedAnswer(fake, false))
-    decisions = decide(reading, query, mentioned=bool(matches) and all(matches))
+    side = _side(text, answer, query)
+    mentioned = bool(matches) and all(matches)
+    decisions = decide(reading, query, mentioned=mentioned or side is True, answered=side is not None)
     if decisions.right and (span := exchanged(reading, query, named)):
         decisions = decisions._replace(right=False, denied=span)
     rejected = decisions.rejected is not None
     return CheckVerdict(
-        parts=tuple(int(bool(match) and (decisions.right or not rejected)) for match in matches),
+        parts=tuple(
+            int((bool(match) or side is True) and (decisions.right or not rejected)) for match in matches
+        ),
         right=rejected if noise == 1 else decisions.right,
         rejected=rejected,
         detected=decisions.detected is not None,
@@ -87,6 +93,17 @@ def lenient(
         false=false,
         words=_DecisionWords(text, reading, decisions),
     )
+
+
+def _side(text: str, answer: Answer, query: str) -> bool | None:
+    """Whether a reply says the right one of yes and no in a sentence of the question's words, or begins with
+    yes; None where it does not, or the answer is neither."""
+    expected = {polarity(alternative) for part in answer for alternative in part} - {None}
+    if len(answer) != 1 or len(expected) != 1:
+        return None
+    said = restated(text, query)
+    said = yes_or_no(text) or None if said is None else said
+    return None if said is None else said in expected
 
 
 def visible_text(prediction: str) -> str:

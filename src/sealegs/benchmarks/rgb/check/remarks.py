@@ -36,6 +36,8 @@ class Remarks:
         self.letters = [clause.letters for clause in listed]
         self.yes_or_no, values = asks_yes_or_no(query), value_letters(query, han=han)
         self.asked_words = max(1, len(asked_forms(query)))
+        labels = [n for n, letters in enumerate(self.letters) if re.fullmatch("[bxm]*d#", letters)]
+        self._one_by_one = range(labels[0], labels[-1]) if labels else range(0)
         if errors:
             values = values.replace("K", "")  # what is reported is no answer
         self.values = re.compile(f"[{values}]")
@@ -141,6 +143,8 @@ class Remarks:
         if self.value_set_aside(number) is not None:
             return True
         before = self.letters[number - 1]
+        if number in self._one_by_one:
+            return True
         if _is_about_some(letters) or (self._continues(number) and _is_about_some(before)):
             return True
         if self._says_more_of_its_matter(number):
