@@ -28,6 +28,7 @@ from typing import NamedTuple
 
 from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
 from sealegs.text.answer_check.denials import called_no_answer, denial
+from sealegs.text.answer_check.roles import other_role
 from sealegs.text.answer_check.value_forms import MARKER, ValueKind, value_forms
 from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, ReplyToken
 from sealegs.text.answer_search.korean import HANGUL
@@ -99,9 +100,14 @@ def _other_answer(reply: _Reply) -> TokenSpan | None:
     """The clause that gives another answer, where none of those with the right one gives that."""
     listed, naming = reply.listed, reply.naming
     before = "".join(reply.rows[: naming[0] + 1])
-    if _FALSE_FIRST.match(reply.rows[0]) and not re.search("[neyXhtTbrua]", before):
+    more = HALF_QUESTION <= max(listed[n].repeats for n in naming) > listed[0].repeats
+    first = _FALSE_FIRST.match(reply.rows[0]) and not (more and re.search("[w#]", reply.rows[0]))
+    if first and not re.search("[neyXhtTbrua]", before):
         return _whole(listed[0])
     aside = [n for n in naming if reply.is_aside(n)]
+    role = other_role(reply.reading, listed, [n for n in naming if n not in aside], reply.kind)
+    if role is not None:
+        return _whole(listed[role])
     pairs = [n for n in naming if n not in aside and reply.pairs(n)]
     if aside and pairs and len(aside) + len(pairs) == len(naming):
         return _whole(listed[pairs[-1]])  # "York and Leeds. York is of another list"
@@ -232,7 +238,7 @@ class _Reply:
         if "G" in row:
             return bool(_COMPARED_INSIDE.search(self._words(number))) and row[-1] in "wM#Q"
         core = re.sub("^[bgxmVrtSTauj]+|[xmHQjIoP]+$", "", row)
-        value = "[K#]" if self.kind == "number" else "[MK#w]"
+        value = "[K#]w?" if self.kind == "number" else "[MK#w]"
         return not re.search("[nLlfFYe~]", row) and bool(re.search(f"^{value}|{value}$", core))
 
     # The right answer

@@ -149,8 +149,8 @@ class _ReplyClauses:
         return bool(beside) and not self._names_the_question(number)
 
     def _names_the_question(self, number: int) -> bool:
-        """Whether the sentence of a clause that declines names what was asked, besides where it answers or says
-        what documents discuss: "The CEO, however, is not named"."""
+        """Whether the sentence of a clause that declines names what was asked, besides where it answers or
+        says what documents discuss: "The CEO, however, is not named"."""
         elided = self.letters[number][0] in "nB"
         answering = set() if elided else self.answering.stating
         told = [n for n in self._sentence(number) if re.search("d[^nQ]*Z", self.letters[n])]
