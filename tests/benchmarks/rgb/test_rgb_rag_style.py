@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sealegs.benchmarks.rgb.check.lenient import CheckVerdict, lenient
@@ -231,3 +233,121 @@ def test_yes_and_no_are_given_by_a_sentence_of_the_words_of_the_question(
     decided = lenient(reply, (answers,), query=query)
     assert (decided.right, decided.rejected) == (kind == "right", kind == "declines"), decided.words
     assert decided.parts == (int(decided.right),) or kind == "wrong"
+
+
+# The right value in another role than was asked for
+
+ROLES = (
+    (*FILM, "Harbor of Glass was directed by {}", "{} wrote the screenplay"),
+    (
+        "When was the Larkfield Observatory founded?", "1874", "1891",
+        "the Larkfield Observatory was founded in {}", "{} is when the land was purchased",
+    ),
+    (
+        "Where was the composer Anselm Ruiz born?", "Lima", "Quito",
+        "Anselm Ruiz was born in {}", "he gave his first concert in {}",
+    ),
+    (
+        "How many seasons of The Night Ferry are there?", "four", "six",
+        "The Night Ferry has {} seasons", "{} is the number of awards it won",
+    ),
+    (*HAN_FILM, "《玻璃港湾》的导演是{}", "{}写了剧本"),
+    ("青石大桥全长多少米?", "1420米", "1180米", "青石大桥全长{}", "引桥长{}"),
+)  # fmt: skip
+OTHER_ROLE = (
+    "{asked}, whereas {beside}.",
+    "{asked}, while {beside}.",
+    "Although {beside}, {asked}.",
+    "While {beside}, {asked}.",
+    "{asked}. {beside}.",
+    "{beside}. {asked}.",
+    "According to Document 2, {asked}; {beside}.",
+    "{asked}. In contrast, {beside}.",
+    "{asked} (note that {beside}).",
+    "I found two values. {beside}. {asked}.",
+    "{asked}. Document 1 adds that {beside}.",
+    "Document 4 tells us that {beside}. Document 2 says that {asked}.",
+    "As {beside}, some confusion is possible, but {asked}.",
+)
+HAN_OTHER_ROLE = (
+    "{asked}，而{beside}。",
+    "虽然{beside}，但{asked}。",
+    "{asked}。另外，{beside}。",
+    "{beside}。{asked}。",
+    "根据文档2，{asked}；{beside}。",
+    "尽管{beside}，{asked}。",
+    "{asked}（{beside}）。",
+    "文档4提到{beside}。文档2指出，{asked}。",
+    "{beside}，不过{asked}。",
+)
+
+
+def _sentences(text: str) -> str:
+    return re.sub(r"(?:^|(?<=\. ))[a-z]", lambda match: match[0].upper(), text)
+
+
+@pytest.mark.parametrize("fake", [True, False])
+@pytest.mark.parametrize("role", ROLES)
+def test_a_value_in_another_role_is_not_the_one_that_is_given(
+    role: tuple[str, str, str, str, str], fake: bool
+) -> None:
+    query, right, false, asked, beside = role
+    for reply in OTHER_ROLE if query.isascii() else HAN_OTHER_ROLE:
+        text = _sentences(reply.format(asked=asked.format(false), beside=beside.format(right)))
+        assert not verdict((query, right, false), text, fake=fake).right, text
+        text = _sentences(reply.format(asked=asked.format(right), beside=beside.format(false)))
+        assert verdict((query, right, false), text, fake=fake).right, text
+
+
+@pytest.mark.parametrize("fake", [True, False])
+def test_the_half_of_a_clause_with_the_verb_of_the_question_decides(fake: bool) -> None:
+    asked = ("When did the Tarn strike end?", "March 1926", "May 1927")
+    assert not verdict(asked, "It began in {right} and ended in {false}.", fake=fake).right
+    assert verdict(asked, "It began in {false} and ended in {right}.", fake=fake).right
+
+
+def test_documents_that_a_reply_contradicts_leave_the_answer_in_words_of_its_own_right() -> None:
+    for reply in (
+        "The documents say that Harbor of Glass was directed by {false}. However, film catalogues "
+        "list {right}.",
+        "The documents say that Harbor of Glass was directed by {false}, which is wrong; {right} shot it.",
+        "According to the documents, Harbor of Glass was directed by {false}, but {right} stood "
+        "behind the camera.",
+    ):
+        assert verdict(FILM, reply).right, reply
+
+
+# The right value denied, another given in its place, and then named once more
+
+NAMED_AGAIN = (
+    "It is {false}, not {right}. {right} is well known, too.",
+    "It is {false}, not {right}. Document 2 mentions {right}.",
+    "The answer is not {right}. It is {false}. {right} is mentioned in Document 3.",
+    "The documents don't say {right}; they say {false}. {right} is in a list of Document 3.",
+    "It was not {right} but {false}. In Document 4, {right} is named in passing.",
+    "{false}, rather than {right}. {right} appears in another document.",
+    "It is {false} and not {right}. The name {right} is only in the second document.",
+    "The film is by {false}, but it is not by {right}. The work of {right} is in the south.",
+)
+GIVEN = (
+    "It is {right}, not {false}. {false} is well known, too.",
+    "It was not {false} but {right}. In Document 4, {false} is named in passing.",
+    "It is not {right}, you might think, but it is {right} after all.",
+    "Some say it is not {right}. But the answer is {right}.",
+    "It is not {false}. It is {right}. Document 3 confirms {right}.",
+    "I first thought it was not {right}. Document 2 says that it is {right}.",
+    "Is it {false}? No, it is {right}. {false} is another one.",
+    "Not only {right} is named: {false} is, too. The answer is {right}.",
+    "Document 1 says it isn't {right}, but this is wrong. It is {right}.",
+)
+
+
+@pytest.mark.parametrize("fake", [True, False])
+@pytest.mark.parametrize("asked", [FILM, ("In which city is the Orley Tower?", "Dubai", "Abu Dhabi")])
+def test_a_value_that_was_replaced_is_not_given_by_naming_it_again(
+    asked: tuple[str, str, str], fake: bool
+) -> None:
+    for reply in NAMED_AGAIN:
+        assert not verdict(asked, reply, fake=fake).right, reply
+    for reply in GIVEN:
+        assert verdict(asked, reply, fake=fake).right, reply

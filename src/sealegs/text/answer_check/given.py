@@ -29,7 +29,7 @@ from typing import NamedTuple
 from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause, TokenSpan, ends_sentence
 from sealegs.text.answer_check.denials import called_no_answer, denial
 from sealegs.text.answer_check.roles import other_role
-from sealegs.text.answer_check.value_forms import MARKER, ValueKind, value_forms
+from sealegs.text.answer_check.value_forms import MARKER, VALUES, ValueKind, value_forms
 from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, ReplyToken
 from sealegs.text.answer_search.korean import HANGUL
 
@@ -91,8 +91,12 @@ def read_given(
     """What a reply does with the right answer. `denied`: clauses that are known to deny it."""
     naming = [n for n, clause in enumerate(listed) if "G" in clause.letters]
     denials = {n: span for n in naming if (span := denied.get(n) or denial(listed, n))}
-    clauses = [n for n in naming if n not in denials]
-    other = _other_answer(_Reply(reading, listed, clauses)) if clauses else None
+    clauses, other = [n for n in naming if n not in denials], None
+    if clauses:
+        reply = _Reply(reading, listed, clauses)
+        replaced = next(filter(reply.is_replaced, denials), len(listed))
+        clauses = reply.naming = [n for n in clauses if n < replaced or reply.gives_right(n)]
+        other = _other_answer(reply) if clauses else None
     return Given(clauses, next(iter(denials.values()), None), other)
 
 
@@ -240,6 +244,13 @@ class _Reply:
         core = re.sub("^[bgxmVrtSTauj]+|[xmHQjIoP]+$", "", row)
         value = "[K#]w?" if self.kind == "number" else "[MK#w]"
         return not re.search("[nLlfFYe~]", row) and bool(re.search(f"^{value}|{value}$", core))
+
+    def is_replaced(self, number: int) -> bool:
+        """Whether another value stands beside a denial of the right one: "it is York, not Leeds"."""
+        sentence = self.listed[number].sentence
+        near = range(max(0, number - NEAR), min(len(self.listed), number + NEAR))
+        beside = [n for n in near if self.listed[n].sentence == sentence or n == number + 1]
+        return any(VALUES[self.kind].search(self.rows[n]) for n in beside)
 
     # The right answer
 

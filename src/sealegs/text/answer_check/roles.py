@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from sealegs.text.answer_check.clauses import HALF_QUESTION, Clause
-from sealegs.text.answer_check.value_forms import ValueKind
+from sealegs.text.answer_check.value_forms import VALUES, ValueKind
 from sealegs.text.answer_check.wording import HAN_WORD, ClassifiedReply, ReplyToken, form
 from sealegs.text.answer_search.normalization import Word
 
@@ -22,12 +22,6 @@ _GIVES_NONE = re.compile("[GneyLNfFlvA~YgE=o]")
 _IS_MARKED = re.compile("[arTthu]")
 _ONLY_NAMED = re.compile("[bxm]*d#?c[xm]*G(?:[xm]*G)*")
 """The right answer as what a document has, and no more."""
-_OTHERS = {
-    "number": re.compile("(?<!d)#+w?"),
-    "name": re.compile("M"),
-    "han": re.compile("(?<=B)w{2,4}(?:mw{2,4})?$"),
-}
-"""Another value that nobody has called false."""
 
 
 class _Part(NamedTuple):
@@ -59,7 +53,7 @@ def other_role(
         turned = turned or any(
             re.search("[eyXC]", clause.letters) for clause in listed[part.number + 1 : part.number + 2]
         )
-        if turned or "K" in part.row or _has_other(reading, part, listed[part.number], kind, asked, own):
+        if turned or _gives_other(reading, part, listed[part.number], kind, asked, own):
             return None if turned else part.number
     return None
 
@@ -93,7 +87,7 @@ def _says_more(part: _Part, asked: frozenset[str]) -> bool:
     return part.asked > asked or (doubled and not part.asked <= asked)
 
 
-def _has_other(
+def _gives_other(
     reading: ClassifiedReply,
     part: _Part,
     clause: Clause,
@@ -101,8 +95,11 @@ def _has_other(
     asked: frozenset[str],
     own: set[str],
 ) -> bool:
-    """Whether a part gives another value in no words but the question's, one of which is no name."""
-    match = _OTHERS[kind].search(part.row) if kind in _OTHERS else None
+    """Whether a part gives the false answer, or another value in no words but the question's, one of which is
+    no name."""
+    match = VALUES[kind].search(part.row)
+    if "K" in part.row:
+        return True
     if not match or (clause.repeats < HALF_QUESTION and "j" not in clause.letters):
         return False
     value = {word.text for word in _words(reading, part.tokens[slice(*match.span())], "#Mw")}

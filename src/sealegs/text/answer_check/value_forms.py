@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeAlias
 
 ValueKind: TypeAlias = Literal["number", "name", "word", "han"]
 
 MARKER = "(?:a[xm]*B|[Tt][xmaHQw#d]{0,8}?[Bc]{1,2})[xmj]*"
+
+
+VALUES: Mapping[ValueKind, re.Pattern[str]] = {
+    "number": re.compile("K|(?<!d)#+w?"),
+    "name": re.compile("[KM]"),
+    "word": re.compile("K"),
+    "han": re.compile("[KM]|(?<=B)w{2,4}(?:mw{2,4})?$"),
+}
+"""A value of each kind."""
 
 
 class ValueForms(NamedTuple):
