@@ -19,9 +19,11 @@ set it aside, the right one or a wrong one, written before the rules for them; `
 words of silence, headings over errors or none, units, and surnames, by a writer who knew the rules, before
 rules were changed for them (errors on wordings of even numbers were counted and not read); `reworded`, values
 set aside before another one, declines of what is more or other, and reports without a word for an error, each
-kind beside replies that only look so, by the same writer in the same way. All but the first
-were labelled by reading before the check was applied. Of `chat_style` the errors on wordings of odd numbers
-were read since, and of the others counted.
+kind beside replies that only look so, by the same writer in the same way; `rag_style`, wordings of current
+models that answer from documents, by a writer who had read no rule, each filled with twelve facts or ten in
+Chinese. All but the first were labelled by reading before the check was applied; that documents disagree
+counts as a report since, which changed eight labels of `chat_style` and `set_aside`. Of `chat_style` the
+errors on wordings of odd numbers were read since, and of the others counted.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ Part: TypeAlias = Literal[
     "set_aside",
     "named",
     "reworded",
+    "rag_style",
 ]
 DECISIONS = {"rejected": "rejection", "right": "right answer", "detected": "error detection"}
 LANGUAGES: dict[Lang, str] = {"en": "English", "zh": "Chinese"}

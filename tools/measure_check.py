@@ -67,7 +67,8 @@ for right, of which those with odd numbers all went and none of the others. On t
 | error detection | .889 and 1 | .889 and 1 | 1 and 1 | 1 and 1 |
 
 Rules of remarks on some documents, from other wordings, then gave rejection .877 and .986, 1 and 1 there;
-the eight replies whose verdict they changed were read. On all:"""
+the eight replies whose verdict they changed were read. Documents said to disagree count as a report since,
+which changed three labels in each language. On all:"""
 REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions drawn at random, and 80 replies
 to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
 were read, 10 of 25 rejections in English were false, and the only report, in Chinese; before those on all
@@ -88,7 +89,7 @@ Before: rejection .720 and .900, .658 and 1; right answers 1 and .975, .960 and 
 SET_ASIDE = """Wrong answers that name the right value only to set it aside, and right ones that name a wrong
 one so, or remark on other things, written before there were rules for them: precision and recall of right
 answers were .674 and 1, .682 and 1. No false answer is known of them, so that contradicting a document is
-not found as a report."""
+not found as a report. Documents said to disagree are one since, which changed two labels."""
 NAMED = """By a writer who knew the rules, before any was changed for them: a value given beside another one
 that is only named, with the right value and a wrong one in either place, titles that are words of silence or
 negation, headings over errors or over none, units and surnames. On the half that was not read right answers
@@ -100,6 +101,19 @@ answer, or of anything but other cases; reports without a word for an error; and
 replies that only look so.
 Before: rejection .676 and .920, .833 and 1; right answers .876 and .944, .883 and .978; error detection .667
 and .222, .621 and .750."""
+RAG_STYLE = """About 200 wordings of current models that answer from documents, by a writer who had read no
+rule, filled with twelve facts (Chinese: ten). Of each wording that failed one reply was shown when rules were
+changed for them; all other errors on those with even numbers were counted and not read. On these, precision
+and recall:
+
+| | English, before | English, after | Chinese, before | Chinese, after |
+| --- | --- | --- | --- | --- |
+| rejection | .889 and 1 | 1 and 1 | 1 and .981 | 1 and 1 |
+| right answer | .954 and .984 | .996 and .996 | .957 and 1 | 1 and 1 |
+| error detection | 1 and .726 | 1 and 1 | .976 and .800 | 1 and 1 |
+
+On all, right answers had .948 and .990, .954 and 1 before, rejection .941 and 1, 1 and .973, error detection
+.988 and .874, .988 and .889. With the present rules:"""
 PARTS: dict[Part, tuple[str, str]] = {
     "natural": ("Replies that no rule was changed by", NATURAL),
     "heldout": ("Replies held out", HELD_OUT),
@@ -115,6 +129,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "set_aside": ("Replies that set a value aside", SET_ASIDE),
     "named": ("Values that are only named", NAMED),
     "reworded": ("Values set aside before another, and remarks of more and other", REWORDED),
+    "rag_style": ("Answers from documents in the style of current models", RAG_STYLE),
 }
 DOCUMENTS = """## Documents in place of replies
 

@@ -22,7 +22,7 @@ TABLE: list[dict[str, Any]] = json.loads(Path(__file__).with_name("rgb_answers.j
 """Answers with their labels, all written by language models."""
 PARTS: tuple[Part, ...] = (
     "heldout", "natural", "fresh", "plain", "plain_other", "real", "chat_style", "set_aside",
-    "named", "reworded",
+    "named", "reworded", "rag_style",
 )  # fmt: skip
 
 

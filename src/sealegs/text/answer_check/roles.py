@@ -37,12 +37,17 @@ def other_role(
     reading: ClassifiedReply, listed: Sequence[Clause], naming: Sequence[int], kind: ValueKind
 ) -> int | None:
     """The clause that gives another value in more of the question's words than the clauses of `naming` have,
-    all of which say something else of the right answer."""
+    all of which say something else of the right answer. None where the reply speaks of errors."""
     parts = [part for number, clause in enumerate(listed) for part in _parts(reading, number, clause)]
     named = set(naming)
     right = [part for part in parts if "G" in part.row and part.number in named]
     telling = [part.row for part in right if not _ONLY_NAMED.fullmatch(part.row)]
-    if not telling or not all(re.search("[wO]", row) and not _IS_MARKED.search(row) for row in telling):
+    reported = any(re.search("[eyXC]", part.row) for part in parts)
+    if (
+        reported
+        or not telling
+        or not all(re.search("[wO]", row) and not _IS_MARKED.search(row) for row in telling)
+    ):
         return None
     asked = frozenset[str]().union(*(part.asked for part in right))
     own = {word.text for part in right for word in _words(reading, part.tokens, "G")}
@@ -50,9 +55,6 @@ def other_role(
     for part in others:
         after = bisect(naming, part.number)
         turned = after < len(naming) and _turns(listed, naming[after], part.number)
-        turned = turned or any(
-            re.search("[eyXC]", clause.letters) for clause in listed[part.number + 1 : part.number + 2]
-        )
         if turned or _gives_other(reading, part, listed[part.number], kind, asked, own):
             return None if turned else part.number
     return None
@@ -112,7 +114,7 @@ def _gives_other(
 
 
 def _turns(listed: Sequence[Clause], number: int, other: int) -> bool:
-    """Whether a clause turns from one before that tells what documents say, or is called an error."""
+    """Whether a clause turns from one before that tells what documents say."""
     before, sentence = listed[number - 1], listed[other].sentence
     near = (clause for clause in listed[max(0, other - 2) : other + 1] if clause.sentence == sentence)
     if not any("d" in clause.letters for clause in near):
