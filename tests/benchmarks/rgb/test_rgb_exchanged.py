@@ -188,17 +188,15 @@ def test_values_of_two_kinds_and_halves_that_do_not_differ_are_not_exchanged(
 
 
 def test_a_title_that_begins_with_a_number_is_exchanged_like_any_name() -> None:
-    query, titles = (
-        "Which book did Ada Lock publish in 2004, and which in 2007?",
-        ["Dark Ice", "One Lock Too Many"],
-    )
+    query = "Which book did Ada Lock publish in 2004, and which in 2007?"
+    titles: list[str | list[str]] = ["Dark Ice", "One Lock Too Many"]
     for reply, right in (("1. {}\n2. {}", True), ("1. {1}\n2. {0}", False)):
         assert lenient(reply.format(*titles), parts(titles), query=query).right is right
 
 
 def test_words_of_the_question_about_both_halves_do_not_hide_an_exchange() -> None:
     query = "Which firm built the hospital wing in Rushgate, and which firm the cycle tunnel?"
-    firms = ["Trevanion and Nightingale", "Rookley Masonry"]
+    firms: list[str | list[str]] = ["Trevanion and Nightingale", "Rookley Masonry"]
     reply = "The cycle tunnel in Rushgate was built by {}, while the hospital wing was built by {}."
     assert not lenient(reply.format(*firms), parts(firms), query=query).right
     assert lenient(reply.format(*firms[::-1]), parts(firms), query=query).right

@@ -267,7 +267,6 @@ OTHER_ROLE = (
     "I found two values. {beside}. {asked}.",
     "{asked}. Document 1 adds that {beside}.",
     "Document 4 tells us that {beside}. Document 2 says that {asked}.",
-    "As {beside}, some confusion is possible, but {asked}.",
 )
 HAN_OTHER_ROLE = (
     "{asked}，而{beside}。",

@@ -183,8 +183,9 @@ def _lenient_reasons(record: RgbRecord) -> list[str]:
         for decision, words in verdict.words.items()
         if decision in DECISIONS
     ]
-    for match, part in zip(verdict.matches, parts(inputs.answer), strict=True):
+    for match, part, label in zip(verdict.matches, parts(inputs.answer), verdict.parts, strict=True):
         given = f"'{shortened(part[match.alternative])}' is named" if match else ""
+        given = given or (f"a sentence says {_listed(part)}" if label else "")
         texts.append(given or f"{_listed(part)} is not given")
     texts += [
         f"names the false answer '{shortened(part[match.alternative])}'"

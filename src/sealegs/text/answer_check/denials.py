@@ -82,7 +82,7 @@ def _takes_back(listed: Sequence[Clause], number: int) -> bool:
     if "G" not in before or re.search("[dK]", before):
         return False
     if not ends_sentence(listed, number - 1):
-        opposed = ends_sentence(listed, number) or _is_corrected(listed, number + 1)
+        opposed = ends_sentence(listed, number)
         alone = opposed and find("error_alone", letters)
         return bool(alone or find("taken_back", letters))
     if denies_somebody(letters):
@@ -100,11 +100,6 @@ def _gives_another(listed: Sequence[Clause], number: int) -> bool:
     if re.fullmatch("[^nefdK]*K[^nefd]*", letters):
         return True
     return not is_label and bool(find("another_given", letters))
-
-
-def _is_corrected(listed: Sequence[Clause], number: int) -> bool:
-    """Whether a clause says what it should be instead of the right answer: "wrong, it should be Leeds"."""
-    return bool(find("should_be_another", listed[number].letters))
 
 
 def _is_labelled_wrong(listed: Sequence[Clause], number: int) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,12 +51,12 @@ def other_role(
         return None
     asked = frozenset[str]().union(*(part.asked for part in right))
     own = {word.text for part in right for word in _words(reading, part.tokens, "G")}
-    others = [part for part in parts if not _GIVES_NONE.search(part.row) and _says_more(part, asked)]
-    for part in others:
-        after = bisect(naming, part.number)
-        turned = after < len(naming) and _turns(listed, naming[after], part.number)
-        if turned or _gives_other(reading, part, listed[part.number], kind, asked, own):
-            return None if turned else part.number
+    for part in parts:
+        if not _GIVES_NONE.search(part.row) and _says_more(part, asked):
+            after = bisect(naming, part.number)
+            turned = after < len(naming) and _turns(listed, naming[after], part.number)
+            if turned or _gives_other(reading, part, listed[part.number], kind, asked, own):
+                return None if turned else part.number
     return None
 
 
@@ -82,7 +82,7 @@ def _words(reading: ClassifiedReply, tokens: Sequence[ReplyToken], letters: str)
             yield from reading.words[token.start : token.end]
 
 
-def _says_more(part: _Part, asked: frozenset[str]) -> bool:
+def _says_more(part: _Part, asked: Set[str]) -> bool:
     """Whether a part has more words of the question than those: all of them and others, or twice as many
     characters."""
     doubled = len(part.asked) >= 2 * len(asked) and all(map(HAN_WORD.match, part.asked))
@@ -90,12 +90,7 @@ def _says_more(part: _Part, asked: frozenset[str]) -> bool:
 
 
 def _gives_other(
-    reading: ClassifiedReply,
-    part: _Part,
-    clause: Clause,
-    kind: ValueKind,
-    asked: frozenset[str],
-    own: set[str],
+    reading: ClassifiedReply, part: _Part, clause: Clause, kind: ValueKind, asked: Set[str], own: Set[str]
 ) -> bool:
     """Whether a part gives the false answer, or another value in no words but the question's, one of which is
     no name."""

@@ -170,7 +170,7 @@ class Answering:
     def gives(self, number: int, declining: Sequence[int]) -> bool:
         """Whether a clause with the right answer gives it, in a reply that declines as well."""
         letters = self.letters[number]
-        if self.may_answer(number) or all(self._is_beside(n, number) for n in declining):
+        if self.may_answer(number):
             return True
         if number > declining[-1]:
             if is_told_at_last(self.clauses, number, han=self.remarks.han):
@@ -186,15 +186,6 @@ class Answering:
                 or (re.search("^[xmVB]*G[xw#]{0,2}$", letters) and not self._lists(number))
             )
         return False
-
-    def _is_beside(self, number: int, answer: int) -> bool:
-        """Whether a clause declines only more about what one before it has stated, with the answer: "She
-        moved to York, but they give no information about the move"."""
-        declined, stated = self.clauses[number], self.clauses[answer]
-        named = declined.asked and not re.search("[qaJH]", declined.letters)
-        return bool(
-            named and number > answer and declined.asked < stated.asked and self.tiers[number] != "refuses"
-        )
 
     def _lists(self, number: int) -> bool:
         """Whether a clause is one of a list in brackets or behind a colon: "(Ada Lock, Ben Moor)"."""

@@ -158,7 +158,7 @@ def _named(forms: set[str], halves: Sequence[frozenset[str]] | None) -> set[int]
 
 def _most_named(forms: set[str], halves: Sequence[frozenset[str]] | None) -> int | None:
     """The half of the question of which the words name more."""
-    first, second = (len(half & forms) for half in halves or ((), ()))
+    first, second = (len(forms.intersection(half)) for half in halves or ("", ""))
     return None if first == second else int(second > first)
 
 
