@@ -82,6 +82,13 @@ check was applied; 17 and 3 on which careful readers may differ are left out. Wh
 had .766 and .973, right answers .961 and 1, error detection .944 and 1 (English). The errors were counted and
 not read: to the usual prompts, of which one reply declines and one reports, two rejections, two right answers
 and one report were false. Later the false rejections on odd lines were read, of which two went."""
+REAL_60317 = """SmolLM2-135M-Instruct at temperature 0.2 on starter sets of seeds 60317 and 60893: 320
+English and 54 Chinese replies to the usual prompts, questions drawn at random, 100 to five requests to
+say where the documents do not tell, 66 to four to report errors; all in Chinese were cut off. Labelled by
+one reader, who had not seen the check, of whom 39 and 4 on which readers may differ are left out. When
+first measured rejection had .733 and .957, right answers .933 and .990, error detection .958 and .920.
+Most of the false rejections are of replies that make no sense; by them one rule was narrowed, of
+documents that are described."""
 HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
@@ -124,6 +131,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "negated": ("Replies of a real model with negations", NEGATED),
     "real_7301": ("Replies of a real model to a fresh set", REAL_7301),
     "real_unseen": ("Replies of a real model to two sets that were not seen", REAL_UNSEEN),
+    "real_60317": ("Replies of a real model to two more sets", REAL_60317),
     "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
     "hedged": ("Declines and hedged answers", HEDGED),
     "set_aside": ("Replies that set a value aside", SET_ASIDE),

@@ -267,10 +267,7 @@ class _ReplyClauses:
         return None
 
     def _only_describes(self, letters: str) -> bool:
-        """Whether a clause says what the documents are about, and no more: "they cover the race only"."""
-        open_kind = "w" in self.remarks.values.pattern
+        """Whether a clause says that the documents are only about this: "they cover the race only"."""
         if find("describes_else", letters):
             return True
-        return bool(find("describes", letters)) and (
-            not open_kind or ("V" in letters and not re.search("[GKM#]", letters))
-        )
+        return bool(find("describes", letters)) and "V" in letters and not re.search("[GKM#]", letters)
