@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from msgspec.structs import replace
+from rich.console import Console
 
 from sealegs.page.grid import Cell, Content, Grid, Overview, printed, show_line
 from sealegs.page.layout import MOST_MAIN, Layout
@@ -88,3 +90,40 @@ def test_a_flag_is_not_broken_at_the_end_of_a_line() -> None:
 def test_a_table_of_two_columns_of_figures_is_stacked_on_a_phone() -> None:
     rows: list[tuple[str, list[Content]]] = [("a long name of a figure", [FIGURE, FIGURE])]
     assert 'class="stacked"' in Grid("", "figure", ["SmolLM2-135M-Instruct", "other"], rows).to_html()
+
+
+def at_terminal(grid: Grid, width: int) -> list[str]:
+    console = Console(width=width, force_terminal=True, no_color=True, color_system=None)
+    with console.capture() as captured:
+        grid.overview().show(console)
+    return captured.get().splitlines()
+
+
+PARTIAL = replace(FIGURE, value=0.55, coverage=0.64)
+
+
+@pytest.mark.parametrize(
+    ("width", "left", "figures", "parts"),
+    [(200, 0, 3, 1), (80, 0, 2, 1), (80, 1, 3, 1), (80, 3, 2, 1), (80, 0, 6, 2), (60, 3, 4, 4)],
+)
+def test_a_table_fits_a_terminal_by_wrapping_texts_before_it_is_split(
+    width: int, left: int, figures: int, parts: int
+) -> None:
+    texts: list[Content] = ["about 400 clean texts would do", "hf:a/very-long-name-of-a-model"]
+    row: list[Content] = [*texts[: max(0, left - 1)], *[PARTIAL] * figures]
+    titles = [f"Right, of prompts whose documents hold the answer {n}" for n, _ in enumerate(row)]
+    name = "Accuracy (lenient check) of all prompts, ability counterfactual"
+    lines = at_terminal(Grid("", "metric", titles, [(name, row)] * 2, left=left), width)
+    assert max(map(len, lines)) <= width
+    drawn = "\n".join(lines)
+    assert drawn.count("55% [20%, 80%]") == drawn.count("(64% covered)") == 2 * figures
+    assert sum({*line} == {"─"} for line in lines) == parts
+
+
+def test_a_long_name_is_broken_and_does_not_pad_the_other_rows() -> None:
+    rows: list[tuple[str, list[Content]]] = [("m" * 600, [FIGURE]), ("short", [FIGURE])]
+    lines = at_terminal(Grid("", "model", ["accuracy"], rows), 80)
+    assert max(map(len, lines)) <= 80
+    assert "".join("".join(lines).split()).count("m" * 60) > 0
+    piped = repr(Grid("", "model", ["accuracy"], rows)).splitlines()
+    assert len(piped) == 4  # a row is a line where no one looks at it

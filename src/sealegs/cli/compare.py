@@ -9,7 +9,7 @@ import click
 
 from sealegs.cli import options
 from sealegs.cli.options import examples
-from sealegs.cli.output import print_result
+from sealegs.cli.output import print_result, say_prose
 
 
 @click.command(
@@ -111,5 +111,9 @@ def gate_command(
     result = gate(run, baseline, **settings)
     if out:
         write_whole(out, FORMATS[form](result))
-    click.echo(FORMATS["text" if out else form](result), nl=False)
+    if out or form == "text":
+        for line in FORMATS["text"](result).splitlines():
+            say_prose(line, hanging=6 if line.startswith(("pass  ", "FAIL  ")) else 0)
+    else:
+        click.echo(FORMATS[form](result), nl=False)
     ctx.exit(0 if result.passed else 1)

@@ -18,7 +18,7 @@ from msgspec import Struct
 import sealegs
 from sealegs.cli import options
 from sealegs.cli.options import examples, json_option
-from sealegs.cli.output import say
+from sealegs.cli.output import say, say_prose
 from sealegs.errors import MissingExtra, UsageError, first_line
 from sealegs.page.format import as_json
 
@@ -119,7 +119,8 @@ def _show(title: str, checks: Sequence[Diagnosis | Trial]) -> None:
     say(title)
     width = max(len(check.name) for check in checks)
     for check in checks:
-        say(f"  {MARKS[check.state]} {check.name:<{width}}  {check.detail or check.state}")
+        line = f"  {MARKS[check.state]} {check.name:<{width}}  {check.detail or check.state}"
+        say_prose(line, hanging=width + 6)
         if isinstance(check, Diagnosis) and check.fix:
             say(f"{'':<{width + 6}}{check.fix}")
 

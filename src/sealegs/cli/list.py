@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from sealegs.cli.options import data_option, examples, json_option, lang_option
-from sealegs.cli.output import print_result, say
+from sealegs.cli.output import print_result, say, say_prose
 from sealegs.page.format import as_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def list_benchmarks() -> None:
     from sealegs.harness import registry
 
     for name, benchmark in registry.list_benchmarks().items():
-        say(f"{name:<10} {benchmark.layout.question}")
+        say_prose(f"{name:<10} {benchmark.layout.question}", hanging=11)
 
 
 @list_command.command(
@@ -49,7 +49,9 @@ def list_metrics(benchmark: str, json: bool) -> None:
     for name, metrics in by_benchmark.items():
         say(f"{name}\n")
         for metric in metrics:
-            say(f"{metric!r}\n")
+            for line in [metric.overview().title, *metric.overview().lines]:
+                say_prose(line)
+            say("")
 
 
 @list_command.command(
@@ -67,20 +69,21 @@ def list_models(ask: bool, json: bool) -> None:
         return
     for kind in kinds:
         say(kind.form)
-        say(f"    {kind.about}")
+        say_prose(f"    {kind.about}", hanging=4)
         for name, description in kind.options.items():
-            say(f"    {name:<18} {description}")
+            say_prose(f"    {name:<18} {description}", hanging=23)
     say("\nProviders and local servers, through openai:, with the same keys\n")
     for provider in known:
         key_state = "set" if provider.key_is_set else "not set"
         key = f"{provider.key} {key_state}" if provider.key else "no key"
-        say(f"{f'{provider.name}:NAME':<16} {provider.title}, {provider.address}, {key}")
+        say_prose(f"{f'{provider.name}:NAME':<16} {provider.title}, {provider.address}, {key}", hanging=17)
         for name in provider.models:
             say(f"    {provider.name}:{name}")
         if provider.suggested and not provider.models:
-            say(f"    such as {', '.join(provider.suggested)} (as of {suggestions_date()})")
+            models = ", ".join(provider.suggested)
+            say_prose(f"    such as {models} (as of {suggestions_date()})", hanging=4)
         if provider.problem:
-            say(f"    {provider.problem}")
+            say_prose(f"    {provider.problem}", hanging=4)
 
 
 @list_command.command(name="runs", epilog=examples("sealegs list runs", "sealegs list runs results --json"))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,6 +23,19 @@ SCORED_REASONS = ("truncated", "truncated: length", "truncated: max_tokens")
 def say(text: object, *, err: bool = False) -> None:
     """Print a line whose text may come from elsewhere: a server, a model, a file's name."""
     click.echo(escape_controls(str(text)), err=err)
+
+
+def say_prose(text: str, *, hanging: int = 0) -> None:
+    """Print a line, on a terminal broken between words at its width, with further lines indented by so much;
+    a path stays whole."""
+    if not sys.stdout.isatty():
+        say(text)
+        return
+    width, indent = shutil.get_terminal_size().columns, " " * hanging
+    for line in textwrap.wrap(
+        escape_controls(text), width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    ):
+        click.echo(line)
 
 
 def say_error(text: object) -> None:

@@ -25,6 +25,7 @@ from sealegs.page.format import (
     share,
     value,
 )
+from sealegs.page.narrow import PROSE, NarrowCell, fitting, width_of, wrapped
 from sealegs.page.scale import Scale
 from sealegs.types import Figure
 
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
-GAP = 3
-"""Spaces between two columns of figures at the terminal."""
+GAP, TEXT_GAP = 3, 2
+"""Spaces between two columns of figures at the terminal, and in tables of texts."""
+INDENT = 2
+"""Spaces before the further lines of a row's name."""
 MANY_COLUMNS = 2
 """Columns beside the row names from which a narrow screen stacks the cells of a row."""
 STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
@@ -129,8 +132,9 @@ class Grid(Displayed, Struct, frozen=True):
 
         return render("page/grid.html", grid=self)
 
-    def to_rich(self) -> RichTable:
-        """A table for a terminal; those of texts have narrower gaps than those of figures."""
+    def to_rich(self, width: int | None = None) -> RichTable:
+        """A table for a terminal; those of texts have narrower gaps than those of figures. Where it is wider
+        than `width`, its texts are wrapped."""
         from rich import box
         from rich.table import Table as RichTable
         from rich.text import Text
@@ -144,15 +148,42 @@ class Grid(Displayed, Struct, frozen=True):
             pad_edge=False,
             padding=(0, 1, 0, 0) if self.left else (0, 1),
         )
-        for index, title in enumerate([self.corner, *self.columns]):
+        columns = self._rich_columns(width)
+        for index, (title, *_) in enumerate(columns):
             justify: Literal["left", "right"] = "left" if index < max(1, self.left) else "right"
-            table.add_column(Text(escape_controls(title)), justify=justify, no_wrap=True)
-        columns = [rich_cells([row[index] for _, row in self.rows]) for index in range(len(self.columns))]
-        for index, (name, _) in enumerate(self.rows):
+            table.add_column(title, justify=justify, no_wrap=True)
+        for index, (name, _) in enumerate(self.rows, 1):
             if name == "all":
                 table.add_section()
-            table.add_row(Text(escape_controls(name)), *(column[index] for column in columns))
+            table.add_row(*(column[index] for column in columns))
         return table
+
+    def _rich_columns(self, width: int | None) -> list[list[Text]]:
+        """The title and the cells of each column, that of the row names first."""
+        columns = self.cells()
+        if width is None:
+            return [[cell.text for cell in column] for column in columns]
+        widths = fitting([width_of(column) for column in columns], width - self.gap * len(self.columns))
+        return [
+            [wrapped(cell, most) for cell in column] for column, most in zip(columns, widths, strict=True)
+        ]
+
+    def cells(self) -> list[list[NarrowCell]]:
+        """The title and the cells of each column, that of the row names first, as a terminal draws them."""
+        from rich.text import Text
+
+        names = [Text(escape_controls(name)) for name, _ in self.rows]
+        head, *heads = (NarrowCell(Text(escape_controls(title))) for title in (self.corner, *self.columns))
+        columns = [[head, *(NarrowCell(name, indent=INDENT) for name in names)]]
+        for index, head in enumerate(heads, 1):
+            contents = [row[index - 1] for _, row in self.rows]
+            columns.append([head, *narrow_cells(contents, texts=index < self.left)])
+        return columns
+
+    @property
+    def gap(self) -> int:
+        """Spaces between two columns at the terminal."""
+        return TEXT_GAP if self.left else GAP
 
     def to_markdown(self) -> str:
         """A table of Markdown; nothing in it is read as markup."""
@@ -257,40 +288,39 @@ def show_grid(console: Console, grid: Grid) -> None:
         show_line(console, grid.title, "bold")
         show_line(console, grid.lead)
         grid = replace(grid, title="")
-    for number, part in enumerate(split(grid, console.width)):
+    for number, part in enumerate(split(grid, console.width, wraps=console.is_terminal)):
         if number:
             console.print()
-        show_table(console, part.to_rich())
+        show_table(console, part.to_rich(console.width if console.is_terminal else None))
     for note in filter(None, (grid.missing, grid.note)):
         show_line(console, note, "dim")
 
 
-def split(grid: Grid, width: int) -> list[Grid]:
-    """A table of figures in parts of as many columns as fit, at least one; a table of texts is whole."""
-    from rich.cells import cell_len
-
-    if grid.left:
+def split(grid: Grid, width: int, *, wraps: bool = False) -> list[Grid]:
+    """A table in parts of as many columns of figures as fit, at least one, each with the texts before them;
+    where these are not wrapped, a table that begins with several columns of them is whole."""
+    texts = max(1, grid.left)
+    columns = [width_of(column) for column in grid.cells()]
+    sizes = [column.least if wraps else column.natural for column in columns]
+    whole = sum(sizes) + grid.gap * len(grid.columns) <= width if wraps else grid.left > 0
+    if whole or len(grid.columns) < texts:
         return [grid]
-    widths = [
-        max(
-            cell_len(escape_controls(title)),
-            *(text.cell_len for text in rich_cells([row[i] for _, row in grid.rows])),
-        )
-        for i, title in enumerate(grid.columns)
-    ]
-    names = max(cell_len(escape_controls(name)) for name in (grid.corner, *(name for name, _ in grid.rows)))
+    heads = [max(size, min(column.natural, width // 3)) for size, column in zip(sizes, columns, strict=True)]
+    room = width - sum((heads if wraps else sizes)[:texts]) - grid.gap * (texts - 1)
     parts: list[list[int]] = []
-    for index in range(len(grid.columns)):
-        if parts and names + sum(widths[each] + GAP for each in [*parts[-1], index]) <= width:
+    for index in range(texts - 1, len(grid.columns)):
+        if parts and sum(sizes[1 + each] + grid.gap for each in [*parts[-1], index]) <= room:
             parts[-1].append(index)
         else:
             parts.append([index])
+    parts = [[*range(texts - 1), *part] for part in parts]
     return [
         Grid(
-            grid.title if number == 0 else f"{grid.title}, continued",
+            grid.title if number == 0 else f"{grid.title}, continued".removeprefix(", "),
             grid.corner,
             [grid.columns[index] for index in part],
             [(name, [row[index] for index in part]) for name, row in grid.rows],
+            grid.left,
         )
         for number, part in enumerate(parts)
     ]
@@ -340,13 +370,16 @@ def missing_note(grids: Iterable[Grid]) -> str:
 
 def rich_cells(contents: Sequence[Content]) -> list[Text]:
     """The cells of one column; figures have their intervals, with values and limits below each other."""
+    return [cell.text for cell in narrow_cells(contents)]
+
+
+def narrow_cells(contents: Sequence[Content], *, texts: bool = False) -> list[NarrowCell]:
+    """The same with how they may be broken: texts between words, figures before what is in parentheses."""
     from rich.text import Text
 
     figures = [content for content in contents if isinstance(content, Figure) or content is None]
-    if not figures:
-        return [_rich_text(content) for content in contents]
     columns = [value(each) for each in figures], _intervals(figures), list(map(_note, figures))
-    width, middle, end = (max(map(len, column)) for column in columns)
+    width, middle, end = (max(map(len, column), default=0) for column in columns)
     drawn = (
         Text.assemble(
             (f"{number:>{width}}", "dim" if number == "–" else ""),
@@ -355,7 +388,16 @@ def rich_cells(contents: Sequence[Content]) -> list[Text]:
         )
         for number, words, note in zip(*columns, strict=True)
     )
-    return [_rich_text(each) if isinstance(each, str | Cell | Scale) else next(drawn) for each in contents]
+    cells = []
+    for each in contents:
+        if isinstance(each, str | Cell):
+            text = _rich_text(each)
+            cells.append(NarrowCell(text, breaks="words" if texts or PROSE.search(text.plain) else "never"))
+        elif isinstance(each, Scale):
+            cells.append(NarrowCell(_rich_text(each), breaks="never"))
+        else:
+            cells.append(NarrowCell(next(drawn), breaks=width + middle))
+    return cells
 
 
 def _note(figure: Figure | None) -> str:
@@ -376,7 +418,7 @@ def _rich_text(content: Content) -> Text:
 def _intervals(figures: Sequence[Figure | None]) -> list[str]:
     """What is shown of each interval in a column, the ends of all below each other."""
     ends = list(map(limits, figures))
-    low, high = (max(map(len, side)) for side in zip(*ends, strict=True))
+    low, high = (max((len(limit[side]) for limit in ends), default=0) for side in (0, 1))
     return [
         f" [{lower:>{low}}, {upper:>{high}}]"
         if lower

@@ -12,7 +12,7 @@ def devices() -> dict[str, str]:
         import torch
 
         gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    described = {"CPU": f"{torch.get_num_threads()} threads"}
+    described = {"CPU": nouns(torch.get_num_threads(), "threads")}
     for number in range(gpus):
         gpu = torch.cuda.get_device_properties(number)
         described[f"CUDA {number}"] = f"{gpu.name}, {gpu.total_memory / 2**30:.0f} GiB"
