@@ -250,7 +250,9 @@ def test_a_pass_says_how_many_questions_would_show_the_allowed_drop(tmp_path: Pa
         for name in ("old", "new")
     )  # fmt: skip
     reasons = [gate(new, old, metrics="macro_lenient", max_drop=drop).checks[1].reason for drop in (0.0, 0.1)]
-    said = re.findall(r"about ([0-9,]+) questions would tell a drop of (\d+)% from none", " ".join(reasons))
+    said = re.findall(
+        r"about ([0-9,]+) questions would tell a drop of (\d+) points from none", " ".join(reasons)
+    )
     (many, few), drops = zip(*said, strict=True)
     many, few = (int(count.replace(",", "")) for count in (many, few))
     assert drops == ("5", "10")

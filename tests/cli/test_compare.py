@@ -40,7 +40,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     pair = (runs / "first", runs / "damaged")
     done = sealegs("compare", *pair)
     title = r"^Similarity of the answers' texts \(SBERT cosine\)"
-    row = rf"{title} +B is worse +0\.\d+ +0\.\d+ +-0\.\d+ +\[-0\.\d+, -0\.\d+\] +< 0\.001"
+    row = rf"{title} +B is worse +0\.\d+ +0\.\d+ +−0\.\d+ +\[−0\.\d+, −0\.\d+\] +< 0\.001"
     assert re.search(row, done.output, re.MULTILINE)
     assert "Semantic entropy" in done.output
     words = " ".join(done.output.split())  # lines are wrapped
@@ -115,3 +115,16 @@ def test_markdown_is_a_table_in_which_nothing_is_markup(hostile: tuple[str | Pat
     assert [row.split(" | ")[:2] for row in rows] == [
         ["| FAIL", "Similarity of the answers' texts \\(SBERT cosine\\)"], ["| pass", "coverage"],
     ]  # fmt: skip
+
+
+def test_a_difference_that_is_unclear_for_the_number_of_comparisons_says_so(tmp_path: Path) -> None:
+    noise = np.random.default_rng(8).normal(0, 0.05, (3, 12, 1))
+    for name, values in zip("abc", noise + np.array([0.6, 0.6, 0.64])[:, None, None], strict=True):
+        store_run(tmp_path / name, {"mean_similarity": np.repeat(values, 2, axis=1)})
+    words = " ".join(sealegs("compare", *(tmp_path / name for name in "abc")).output.split())
+    unclear = (
+        r"no clear difference \(c 0\.\d+, a 0\.\d+; difference \+0\.\d+, 95% interval \+0\.\d+ to \+0\.\d+ "
+    )
+    assert re.search(
+        rf"{unclear}by itself; with Holm's correction for several comparisons p = 0\.\d+\)", words
+    )

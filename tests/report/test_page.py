@@ -172,7 +172,7 @@ def test_the_terminal_table_lines_up_and_is_plain_when_piped(run: sl.Run) -> Non
     assert "\x1b" not in shown
     assert "<i>loop</i>␛[31m" in shown
     assert "coverage 100% (80 complete)" in shown
-    assert re.search(r"^1 +0\.\d+ \[ *-?0\.\d+, [01]\.\d+\]", shown, re.MULTILINE)
+    assert re.search(r"^1 +0\.\d+ \[ *−?0\.\d+, [01]\.\d+\]", shown, re.MULTILINE)
     assert "±" not in shown
 
 
@@ -256,15 +256,13 @@ def test_numbers_are_written_the_same_everywhere() -> None:
     assert text.interval(figure(0.88)) == ""
     assert text.interval(figure(90, 2, 11_381, unit="tokens")) == "interval too wide"
     assert text.interval(figure(0.2, -1, 1, unit="correlation"), short=True) == "interval too wide"
-    assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[-0.20, 1.00]"
+    assert text.interval(figure(-0.1, -0.2, 1.0), short=True) == "[−0.20, 1.00]"
     assert text.interval(figure(31, 30.8, 31.2, unit="tokens"), short=True) == "[31, 31]"
     assert text.interval(figure(0.95, 0.757, 0.9912, unit="share"), short=True) == "[76%, 99%]"
     assert text.interval(figure(0, 0, 0.0312, unit="share"), short=True) == "[0%, 3%]"
     assert text.interval(figure(0.36, 0.056, 0.6), short=True) == "[0.06, 0.60]"
     assert text.interval(figure(0.996, 0.9, 0.9991), short=True) == "[0.900, 0.999]"
     assert text.value(figure(0.9998)) == text.value(figure(1.0)) == "1.00"
-    assert text.signed_limits(0.004, -0.05, 0.06, "share") == ("-5.0%", "+6.0%")
-    assert text.signed_limits(-0.03, -0.07, -0.002, "share") == ("-7.0%", "-0.2%")
     assert text.interval(figure(0.05, 0.0026, 0.999, unit="share"), short=True) == "[<1%, >99%]"
     assert text.interval(figure(0.997, 0.9, 0.9998, unit="share"), short=True) == "[90.0%, >99.9%]"
     assert [text.share(each) for each in (0.7879, 2 / 3, 0.95, 0.94999, 0.9991, 1)] == [
@@ -305,10 +303,10 @@ def test_a_table_wider_than_the_terminal_goes_on_below() -> None:
 @pytest.mark.parametrize(
     ("amount", "unit", "shown"),
     [
-        (299 / 300, "share", "99.7%"), (1.0, "share", "100%"), (0.0, "share", "0%"), (-1.0, "share", "-100%"),
-        (0.5, "share", "50%"), (-0.5, "share", "-50%"), (-0.05, "share", "-5%"), (0.0002, "share", "0.02%"),
+        (299 / 300, "share", "99.7%"), (1.0, "share", "100%"), (0.0, "share", "0%"), (-1.0, "share", "−100%"),
+        (0.5, "share", "50%"), (-0.5, "share", "−50%"), (-0.05, "share", "−5%"), (0.0002, "share", "0.02%"),
         (0.99996, "share", "99.996%"), (1e-13, "share", "0%"), (1 - 1e-13, "share", "100%"),
-        (-0.00001, "cosine", "0.000"), (-0.0062, "cosine", "-0.006"), (0.9981, "cosine", "0.998"),
+        (-0.00001, "cosine", "0.000"), (-0.0062, "cosine", "−0.006"), (0.9981, "cosine", "0.998"),
     ],
 )  # fmt: skip
 def test_rounding_never_makes_all_or_nothing_of_less(amount: float, unit: Unit, shown: str) -> None:

@@ -18,7 +18,7 @@ from sealegs.analysis.sample_values import Values
 from sealegs.analysis.significance import holm, paired_test
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
-from sealegs.page.format import chance, counts, number, probability, share, signed, signed_limits, tag_name
+from sealegs.page.format import chance, change, counts, difference_text, p_value_text, share, tag_name
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import Better, title_of
@@ -261,29 +261,29 @@ def _judged(
     unit, low, high, amount = difference.unit, difference.low, difference.high, difference.difference
     if difference.value_a is None or difference.value_b is None or amount is None:
         return False, "has no sample with a value in both runs"
-    before, after = number(difference.value_a, unit), number(difference.value_b, unit)
-    if before == after and abs(amount) >= 1e-12:
-        digits = ".2%" if unit == "share" else ".4f"
-        before, after = f"{difference.value_a:{digits}}", f"{difference.value_b:{digits}}"
-    change = f"went from {before} to {after} ({signed(amount, unit)}"
-    beyond = f"{worse} of more than {number(allowed, unit)}" if allowed else worse
+    words = difference_text(difference.value_a, difference.value_b, unit, (low, high))
+    change_words = f"went from {words.a} to {words.b} ({words.change}{words.unit}"
+    beyond = f"{worse} of more than {change(allowed, unit)}" if allowed else worse
     significant = p is not None and p < SIGNIFICANT
     if difference.p is None and abs(amount) < 1e-12:
-        return True, f"{change}): it is the same in every sample"
-    if low is not None and high is not None:
-        change += f", 95% interval {' to '.join(signed_limits(amount, low, high, unit))}"
-    change += "" if p is None or p == 1 else f", p {'' if p < 0.001 else '= '}{probability(p)}"
+        return True, f"{change_words}): it is the same in every sample"
+    if words.limits:
+        change_words += f", 95% interval {' to '.join(words.limits)}"
+    change_words += "" if p is None or p == 1 else f", {p_value_text(p)}"
     if significant:
-        return False, f"{change}): a significant {beyond}"
+        return False, f"{change_words}): a significant {beyond}"
     if low is None or high is None:
         reason = no_interval_reason(difference.method)
         if p is None:
             raise UsageError(f"the change of '{difference.metric}' cannot be tested: {reason}.")
-        return True, f"{change}): no significant {beyond} ({reason})"
+        return True, f"{change_words}): no significant {beyond} ({reason})"
     detectable = ""
     if difference.detectable:
-        detectable = f"; minimum detectable {number(allowed + difference.detectable, unit)} (80% power)"
-    return True, f"{change}): no significant {beyond}{detectable}{_needed(test, allowed, worse, layout)}"
+        detectable = f"; minimum detectable {change(allowed + difference.detectable, unit)} (80% power)"
+    return (
+        True,
+        f"{change_words}): no significant {beyond}{detectable}{_needed(test, allowed, worse, layout)}",
+    )
 
 
 def _needed(test: Test, allowed: float, worse: Direction, layout: Layout) -> str:
@@ -294,4 +294,4 @@ def _needed(test: Test, allowed: float, worse: Direction, layout: Layout) -> str
     count = groups_to_show(size, test.estimate, unit)
     if count is None or count <= test.difference.clusters:
         return ""
-    return f"; about {count:,} {layout.counted[1]} would tell a {worse} of {number(size, unit)} from none"
+    return f"; about {count:,} {layout.counted[1]} would tell a {worse} of {change(size, unit)} from none"

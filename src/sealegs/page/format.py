@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
+from decimal import Decimal
 from math import floor
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -43,6 +44,8 @@ WIDEST: dict[Unit, float] = {"correlation": 1.5, "cosine": 1.5, "share": 1.5, "p
 MOST_PLACES = 4
 """Decimals of a percentage."""
 NONZERO = re.compile("[1-9]")
+MINUS = "−"
+"""As in headings: a hyphen is no minus. Files for programs have numbers of their own."""
 
 
 def number(amount: float, unit: Unit) -> str:
@@ -51,8 +54,12 @@ def number(amount: float, unit: Unit) -> str:
         return _per_cent(amount)
     size = abs(amount)
     close = unit == "cosine" and (0 < size < 0.0995 or 0.995 <= size < 0.9995)
-    digits = f"{amount:{'.3f' if close else FORMATS[unit]}}"
-    return digits if NONZERO.search(digits) else digits.removeprefix("-")
+    return _with_minus(f"{amount:{'.3f' if close else FORMATS[unit]}}")
+
+
+def _with_minus(digits: str) -> str:
+    """A number as people write it; what rounds to zero has no sign."""
+    return digits.replace("-", MINUS if NONZERO.search(digits) else "")
 
 
 def decimals(unit: Unit) -> int:
@@ -66,7 +73,7 @@ def _per_cent(amount: float) -> str:
     for places in range(1 + MOST_PLACES):
         digits = f"{amount:.{places}%}"
         if NONZERO.search(digits) and (size >= 1 or "100" not in digits):
-            return digits
+            return _with_minus(digits)
     return f"{round(amount):.0%}"  # exactly 0 or 1, or a rounding error
 
 
@@ -84,18 +91,66 @@ def rate(per_second: float) -> str:
     return f"{60 * per_second:.1f}/min" if 60 * per_second >= 0.1 else ""
 
 
+IN_POINTS = ("share", "points")
+
+
+def change(amount: float, unit: Unit, places: int | None = None) -> str:
+    """The size of a difference: one of shares is in points, not in per cent of either."""
+    places = _places(amount, unit) if places is None else places
+    digits = _digits(amount, unit, places).removesuffix("%")
+    return f"{digits} point{'' if digits == '1' else 's'}" if unit in IN_POINTS else digits
+
+
 def signed(amount: float, unit: Unit) -> str:
-    """A difference, with its sign: `+0.012`, `-3%`; without one where it rounds to zero."""
-    return _plus(amount, number(amount, unit))
+    """A difference, with its sign: `+0.012`, `−3 points`; without one where it rounds to zero."""
+    return _plus(amount, change(amount, unit))
 
 
-def signed_limits(amount: float, low: float, high: float, unit: Unit) -> tuple[str, str]:
-    """Both ends of the interval of a difference, with the digits of the difference, or more where one of them
-    would be all or nothing."""
-    places = _places(amount, unit)
-    while unit == "share" and places < MOST_PLACES and any(_is_lost(end, places) for end in (low, high)):
+class DifferenceText(NamedTuple):
+    """Two values, their difference, and its interval, all with the same number of digits. Without "points":
+    those who show several say once that differences of shares are in points."""
+
+    a: str
+    b: str
+    change: str
+    limits: tuple[str, str] | None
+    """None where they are unknown, or say nothing."""
+    unit: str
+    """` points`, or nothing."""
+
+
+def difference_text(
+    a: float, b: float, unit: Unit, limits: tuple[float | None, float | None] = (None, None)
+) -> DifferenceText:
+    """`45.0%`, `92.5%`, `+47.5`: with the digits of the one that needs most, and with one more where rounding
+    would contradict the difference."""
+    amount = b - a
+    known = [limit for limit in limits if limit is not None]
+    places = max(_places(each, unit) for each in (a, b, amount))
+    while unit == "share" and places < MOST_PLACES and any(_is_lost(limit, places) for limit in known):
         places += 1
-    return _plus(low, _limit(low, unit, places)), _plus(high, _limit(high, unit, places))
+    first, second, rounded = (Decimal(_written(each, unit, places)) for each in (a, b, amount))
+    if second - first != rounded and places == max(_places(each, unit) for each in (a, b)) < MOST_PLACES:
+        places += 1
+    texts = [_plus(each, _digits(each, unit, places).removesuffix("%")) for each in (amount, *known)]
+    shown = len(known) == 2 and not is_uninformative(known[0], known[1], unit)
+    return DifferenceText(
+        _digits(a, unit, places),
+        _digits(b, unit, places),
+        texts[0],
+        (texts[1], texts[2]) if shown else None,
+        " points" if unit in IN_POINTS else "",
+    )
+
+
+def _written(amount: float, unit: Unit, places: int) -> str:
+    """An amount as it is rounded where it is shown."""
+    return f"{amount:.{places}%}"[:-1] if unit == "share" else f"{amount:.{places}f}"
+
+
+def _digits(amount: float, unit: Unit, places: int) -> str:
+    """An amount with so many decimals."""
+    return _with_minus(f"{amount:.{places}%}" if unit == "share" else f"{amount:,.{places}f}")
 
 
 def _places(amount: float, unit: Unit) -> int:
@@ -141,8 +196,7 @@ def _limit(amount: float, unit: Unit, places: int) -> str:
         least = 10.0**-places
         near = f"<{least:.{places}f}%" if amount < 0.5 else f">{100 - least:.{places}f}%"
         return near if amount > 0 else number(amount, unit)
-    digits = f"{amount:.{places}%}" if unit == "share" else f"{amount:,.{places}f}"
-    return digits if NONZERO.search(digits) else digits.removeprefix("-")
+    return _digits(amount, unit, places)
 
 
 def _is_lost(amount: float, places: int) -> bool:
@@ -267,7 +321,12 @@ def p_value(figure: Figure | None) -> str:
     if figure is None or figure.p is None:
         return ""
     corrected = f" (Holm, {figure.tests} tests)" if figure.tests > 1 else ""
-    return f"p {'' if figure.p < 0.001 else '= '}{probability(figure.p)}{corrected}"
+    return f"{p_value_text(figure.p)}{corrected}"
+
+
+def p_value_text(p: float | None) -> str:
+    """`p = 0.021`, `p < 0.001`."""
+    return f"p {'' if p is not None and p < 0.001 else '= '}{probability(p)}"
 
 
 def probability(p: float | None) -> str:

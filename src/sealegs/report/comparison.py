@@ -12,12 +12,11 @@ from sealegs.harness.registry import benchmark_class
 from sealegs.page.format import (
     TOO_WIDE,
     counts,
-    is_uninformative,
+    difference_text,
     number_or_dash,
+    p_value_text,
     probability,
     share,
-    signed,
-    signed_limits,
 )
 from sealegs.page.grid import Cell, Content, Grid, Overview, Style
 from sealegs.page.layout import Layout
@@ -53,16 +52,25 @@ def _sentences(comparison: Comparison, layout: Layout) -> list[str]:
 
 def _sentence(difference: Difference, layout: Layout, names: tuple[str, str]) -> str:
     a, b = names
-    title, unit = _title(difference, layout), difference.unit
-    values = f"{b} {number_or_dash(difference.value_b, unit)}, {a} {number_or_dash(difference.value_a, unit)}"
-    if difference.coverage < 1:  # then the values are not those of the runs
-        values += f", both over the {counts(difference, layout)} that both answered"
-    low, high = difference.low, difference.high
-    limits = ""
-    if low is not None and high is not None and not is_uninformative(low, high, unit):
-        least, most = signed_limits(difference.difference or 0.0, low, high, unit)
-        limits = f"; difference 95% interval {least} to {most}"
-    return f"{title}: {answer(difference, layout, names)} ({values}{limits})."
+    title, values, change = _title(difference, layout), "", ""
+    if difference.value_a is not None and difference.value_b is not None:
+        limits = difference.low, difference.high
+        words = difference_text(difference.value_a, difference.value_b, difference.unit, limits)
+        values = f"{b} {words.b}, {a} {words.a}"
+        if difference.coverage < 1:  # then the values are not those of the runs
+            values += f", both over the {counts(difference, layout)} that both answered"
+        if words.limits:
+            change = f"; difference {words.change}{words.unit}, 95% interval {' to '.join(words.limits)}"
+            change += _why_unclear(difference)
+    return f"{title}: {answer(difference, layout, names)} ({values}{change})."
+
+
+def _why_unclear(difference: Difference) -> str:
+    """Why a difference whose interval excludes 0 is not significant: it is one of several."""
+    low, high = difference.low or 0.0, difference.high or 0.0
+    if difference.different or low <= 0 <= high:
+        return ""
+    return f" by itself; with Holm's correction for several comparisons {p_value_text(difference.p_holm)}"
 
 
 def answer(difference: Difference, layout: Layout, names: tuple[str, str] = ("A", "B")) -> str:
@@ -123,21 +131,19 @@ def _distinct(differences: Sequence[Difference]) -> list[Difference]:
 def _row(difference: Difference, layout: Layout) -> list[Content]:
     unit, low, high = difference.unit, difference.low, difference.high
     style: Style = "strong" if difference.different else ""
-    change = "–" if difference.difference is None else signed(difference.difference, unit)
-    limits = ""
-    if low is not None and high is not None:
-        limits = f"[{', '.join(signed_limits(difference.difference or 0.0, low, high, unit))}]"
-        limits = TOO_WIDE if is_uninformative(low, high, unit) else limits
-    elif difference.method in (FEW_IN_A_PART, TOO_FEW) and difference.difference is not None:
+    a, b, change, limits = (
+        *(number_or_dash(v, unit) for v in (difference.value_a, difference.value_b)),
+        "–",
+        "",
+    )
+    if difference.value_a is not None and difference.value_b is not None:
+        words = difference_text(difference.value_a, difference.value_b, unit, (low, high))
+        a, b, change = words.a, words.b, words.change
+        limits = f"[{', '.join(words.limits)}]" if words.limits else TOO_WIDE if low is not None else ""
+    if not limits and difference.method in (FEW_IN_A_PART, TOO_FEW) and difference.difference is not None:
         limits = f"too few {layout.counted[1]}"
-    return [
-        Cell(answer(difference, layout), style),
-        number_or_dash(difference.value_a, unit),
-        number_or_dash(difference.value_b, unit),
-        Cell(change, style),
-        Cell(limits, "soft"),
-        probability(difference.p_holm),
-    ]
+    p = probability(difference.p_holm)
+    return [Cell(answer(difference, layout), style), a, b, Cell(change, style), Cell(limits, "soft"), p]
 
 
 def _footnote(comparison: Comparison, layout: Layout) -> str:
@@ -148,7 +154,10 @@ def _footnote(comparison: Comparison, layout: Layout) -> str:
     )
     others = f"; other rows on up to {counts(largest, layout)}" if first.n < largest.n else ""
     most = "up to " if len({each.n for each in comparison.leading}) > 1 else ""
-    words = [f"Compared on {most}{counts(first, layout)}{others}.", _tests(comparison)]
+    words = [f"Compared on {most}{counts(first, layout)}{others}."]
+    if any(each.unit == "share" for each in comparison.differences):
+        words.append("B − A of shares is in points: from 4% to 9% is +5.")
+    words.append(_tests(comparison))
     if comparison.references:
         words.append(
             f"For orientation: {listed(comparison.references, unit_of(layout.metrics, comparison.headline))}."

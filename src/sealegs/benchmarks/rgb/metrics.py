@@ -97,7 +97,7 @@ _BECAME = (
     ),
     Metric(
         "right_minus_wrong",
-        "right minus wrong, of prompts whose documents hold the answer",
+        "right minus wrong, in points, of prompts whose documents hold the answer",
         "points",
         "higher",
         "The mean of +100 for a right answer, −100 for a wrong one and 0 for one that declines or was cut "

@@ -154,7 +154,7 @@ def _tables(lead: str, other: str) -> tuple[Table, ...]:
             "Every ability and setting",
             "setting",
             *by_check(""),
-            Column("right_minus_wrong", "right minus wrong"),
+            Column("right_minus_wrong", "right minus wrong, in points"),
         ),
         _table(
             "What became of the answers, where the documents hold the answer",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from sealegs.page.format import nouns
+
 
 def devices() -> dict[str, str]:
     """Each device with its description; `CUDA` alone says that there is no such GPU, and why."""
