@@ -44,7 +44,7 @@ def test_two_runs_are_shown_metric_by_metric_with_nothing_cut_off(runs: Path) ->
     assert re.search(row, done.output, re.MULTILINE)
     assert "Semantic entropy" in done.output
     words = " ".join(done.output.split())  # lines are wrapped
-    assert "paired logit t over groups" in words
+    assert "paired tests over questions (logit t" in words
     assert "36 prompts from 12 questions" in words
     assert "…" not in done.output
     assert "\x1b" not in done.output

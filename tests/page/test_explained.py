@@ -20,7 +20,7 @@ def test_a_metric_shows_its_meaning_direction_and_caution_escaped() -> None:
     assert repr(metric).splitlines() == [
         "wrong: Answers <b>wrong</b>",
         "The share of wrong answers.",
-        "Lower is better. Chance 50%.",
+        "Lower is better. Guessing gives 50%.",
         "Careful: Guessing helps.",
     ]
     assert "<b>" not in metric._repr_html_()

@@ -83,8 +83,8 @@ def test_the_headline_does_not_depend_on_the_order_of_the_summary(tmp_path: Path
     [
         ("mirae", 48, "48 prompts"),
         ("mirae", 8, "48 prompts from 8 questions"),
-        ("multiview", 41, "48 triplets, as many as 41 independent ones"),
-        ("multiview", 1, "48 triplets, as many as 1 independent one"),
+        ("multiview", 41, "48 triplets, counted as 41 since they overlap"),
+        ("multiview", 1, "48 triplets, counted as 1 since they overlap"),
     ],
 )
 def test_samples_are_counted_with_their_groups(benchmark: str, clusters: int, words: str) -> None:

@@ -471,7 +471,7 @@ def test_bars_of_shares_end_at_all_and_a_dashed_line_is_where_guessing_is() -> N
     spec = Bars(title="t", metric="m", along="level", lines="lang")
     svg = drawn(charts.bars({"run": levels("share")}, spec, Metric("m", "m", "share", "higher", chance=0.25)))
     assert svg.count('stroke-dasharray="5 4"') == 2  # the line, and its legend
-    assert {"0%", "100%", "chance 25%", "95% interval"} <= {*labels(svg)}
+    assert {"0%", "100%", "guessing gives 25%", "95% interval"} <= {*labels(svg)}
 
 
 def test_an_axis_of_numbers_is_a_scale() -> None:
@@ -552,9 +552,9 @@ def test_a_question_that_decides_the_interval_is_named(tmp_path: Path) -> None:
     values = np.full((20, 1), 0.99) - 0.0001 * np.arange(20).reshape(20, 1)
     values[3] = 0.4
     page = render(store_run(tmp_path / "run", {"mean_similarity": values}))
-    assert "texts (SBERT cosine): 1 question in 20 differs from the rest and decides this interval." in page
+    assert "texts (SBERT cosine): 1 unusual question of 20 decides how wide this interval is;" in page
     steady = store_run(tmp_path / "steady", {"mean_similarity": np.linspace(0.4, 0.9, 20).reshape(20, 1)})
-    assert "decides this interval" not in render(steady)
+    assert "how wide this interval is" not in render(steady)
 
 
 def test_the_filters_count_as_the_sentence_does(tmp_path: Path) -> None:

@@ -243,8 +243,10 @@ def is_uninformative(low: float, high: float, unit: Unit) -> bool:
 
 
 def chance(metric: Metric | None) -> str:
-    """`chance 50%`, or nothing where guessing gives no known figure."""
-    return f"chance {number(metric.chance, metric.unit)}" if metric and metric.chance is not None else ""
+    """`guessing gives 50%`, or nothing where that is not known."""
+    if metric is None or metric.chance is None:
+        return ""
+    return f"guessing gives {number(metric.chance, metric.unit)}"
 
 
 class Counted(Protocol):
@@ -258,12 +260,12 @@ class Counted(Protocol):
 
 def counts(figure: Counted, layout: Layout) -> str:
     """How many samples are behind a figure: `280 prompts from 40 questions`, `200 examples`, or, of
-    linked samples, `48 triplets, as many as 41 independent ones`."""
+    linked samples, `48 triplets, counted as 41 since they overlap`."""
     samples = layout.counted[0]
     if figure.clusters == figure.n:
         return nouns(figure.n, samples)
     if layout.linked and layout.counted[1] == samples:
-        return f"{nouns(figure.n, samples)}, as many as {nouns(figure.clusters, 'independent ones')}"
+        return f"{nouns(figure.n, samples)}, counted as {figure.clusters:,} since they overlap"
     return f"{nouns(figure.n, samples)} from {nouns(figure.clusters, layout.groups)}"
 
 

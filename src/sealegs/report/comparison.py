@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from msgspec.structs import replace
@@ -23,6 +24,8 @@ from sealegs.page.layout import Layout
 from sealegs.page.metrics import meaning_of, scope_of, title_of, unit_of
 from sealegs.page.scale import listed
 
+TEST = re.compile("^paired | over (linked )?groups")
+"""What is said of all tests at once."""
 HEADS = ["B − A", "95% interval", "p"]
 
 
@@ -157,7 +160,7 @@ def _footnote(comparison: Comparison, layout: Layout) -> str:
     words = [f"Compared on {most}{counts(first, layout)}{others}."]
     if any(each.unit == "share" for each in comparison.differences):
         words.append("B − A of shares is in points: from 4% to 9% is +5.")
-    words.append(_tests(comparison))
+    words.append(_tests(comparison, layout))
     if comparison.references:
         words.append(
             f"For orientation: {listed(comparison.references, unit_of(layout.metrics, comparison.headline))}."
@@ -165,7 +168,7 @@ def _footnote(comparison: Comparison, layout: Layout) -> str:
     return " ".join(words)
 
 
-def _tests(comparison: Comparison) -> str:
+def _tests(comparison: Comparison, layout: Layout) -> str:
     """Where the p-values are from, or why there are none."""
     methods = dict.fromkeys(each.method for each in comparison.differences if each.p is not None)
     if methods:
@@ -175,7 +178,9 @@ def _tests(comparison: Comparison) -> str:
             first = "the first, which is" if len(comparison.runs) == 2 else of_pairs
             alone = f" but {first} tested alone"
         corrected = f"corrected for all rows (Holm){alone}"
-        return f"p-values: {', '.join(methods)}, {corrected}; intervals are not corrected."
+        names = ", ".join(dict.fromkeys(TEST.sub("", method) for method in methods))
+        tests = f"paired tests over {layout.counted[1]} ({names})"
+        return f"p-values: {tests}, {corrected}; intervals are not corrected."
     amounts = [each.difference for each in comparison.differences if each.difference is not None]
     if amounts and not any(amounts):
         return "There is nothing to test: no value differs."

@@ -43,12 +43,11 @@ def deciding_notes(run: Run) -> list[Note]:
     layout = run.layout
     main, shown = layout.main_figures(run.summary), layout.first_figures(run.summary)
     figures = [(layout.headline_title, run.headline), *(each for each in main if each[0] in shown)]
-    one, several = "differs from the rest and decides", "differ from the rest and decide"
     return [
         Note(
-            f"{capitalised(title)}: {nouns(figure.deciding, layout.groups)} in {figure.clusters:,} "
-            f"{one if figure.deciding == 1 else several} this interval. "
-            f"Other {layout.groups} may give a figure outside of it.",
+            f"{capitalised(title)}: {nouns(figure.deciding, f'unusual {layout.groups}')} of "
+            f"{figure.clusters:,} decide{'s' * (figure.deciding == 1)} how wide this interval is; with other "
+            f"{layout.groups} the figure may lie outside of it.",
             warning=True,
         )
         for title, figure in figures

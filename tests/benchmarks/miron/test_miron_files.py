@@ -83,7 +83,8 @@ def test_a_run_reports_what_its_files_do_not_state(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "x_ru.jsonl", rows)
     assert facts_of(read_examples(path)) == {"lang_by_script": {"en": 2}, "no_clean_version": 1}
     recorded = read_recording(path, None)
-    assert [warning.split()[1] for warning in recorded.warnings] == ["The", "Drift"]
+    assert [warning.split()[1] for warning in recorded.warnings] == ["The", "What"]
+    assert "leaves out 1 example with typos: its clean version is not in this run" in recorded.warnings[1]
 
 
 def broken(**changes: Any) -> bytes:

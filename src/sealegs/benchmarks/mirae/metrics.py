@@ -175,7 +175,7 @@ ADDED = (
     ),
     Metric(
         "drift",
-        "change because of the longer prompt",
+        "similarity lost between short and long prompts",
         "cosine",
         "lower",
         meaning="(W₁ + Wₖ)/2 − C₁ₖ: the mean similarity within the shortest level of a question and within "

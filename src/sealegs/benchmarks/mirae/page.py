@@ -183,7 +183,7 @@ LAYOUT = Layout(
                 Column("prompt_tokens", "prompt tokens (est.)"),
                 Column("estimated_tokens", "answer tokens (est.)"),
                 Column("cut_by_max_tokens", "cut at max-tokens"),
-                Column("cut_by_embedder", "cut by embedder"),
+                Column("cut_by_embedder", "longer than the embedder reads"),
                 Column("identical_answers", "identical"),
                 Column("refusals", "refusals"),
             ),

@@ -8,6 +8,7 @@ from typing import Any
 from sealegs.benchmarks.miron import strings
 from sealegs.benchmarks.miron.baseline import against_copying
 from sealegs.benchmarks.miron.metrics import METRICS, QUADRANTS
+from sealegs.page.format import nouns
 from sealegs.page.layout import Bars, Column, Curve, Layout, Note, Points, Table
 from sealegs.types import RunSpec, Summary
 
@@ -173,7 +174,10 @@ def notes(spec: RunSpec, summary: Summary) -> list[Note]:
         notes.append(Note(text, warning=True))
     merged = summary.get("targets_merged_into_prefix")
     if merged is not None and merged.value:
-        text = f"{merged.value * merged.n:.0f} targets merge wholly into the prefix: confidence 0 there."
+        count = round(merged.value * merged.n)
+        text = (
+            f"{nouns(count, 'targets')} merge{'s' * (count == 1)} wholly into the prefix: confidence 0 there."
+        )
         notes.append(Note(text, warning=True))
     return notes + data_notes(spec.data) + strings.notes(summary)
 
@@ -184,7 +188,8 @@ def data_notes(facts: Mapping[str, Any]) -> list[Note]:
     if spaced := facts.get("spaced"):
         notes.append(
             Note(
-                f"A space was put before {spaced:,} targets: prefix and target met without one.", warning=True
+                f"A space was put before {nouns(spaced, 'targets')}: prefix and target met without one.",
+                warning=True,
             )
         )
     if langs := facts.get("lang_by_script"):
@@ -192,8 +197,10 @@ def data_notes(facts: Mapping[str, Any]) -> list[Note]:
         text = f"The language of some examples is known by their script alone: {counts}."
         notes.append(Note(f"{text} A field 'lang' in each row states it."))
     if count := facts.get("clean_by_text"):
-        notes.append(Note(f"The clean versions of {count:,} examples with typos were found by their text."))
+        text = f"The clean versions of {nouns(count, 'examples')} with typos were found by their text."
+        notes.append(Note(text))
     if count := facts.get("no_clean_version"):
-        text = f"Drift leaves out {count:,} examples with typos: their clean versions are not in this run."
+        their = "its clean version is" if count == 1 else "their clean versions are"
+        text = f"What typos cost leaves out {nouns(count, 'examples')} with typos: {their} not in this run."
         notes.append(Note(text))
     return notes

@@ -31,7 +31,7 @@ METRICS = (
         caution="A method may be above chance by comparing words alone: see the hard triplets.",
     ),
     Metric(
-        "minus_first", "accuracy minus that of the first method", "share", "higher", main=True,
+        "minus_first", "accuracy compared with the first method", "share", "higher", main=True,
         meaning="Accuracy of a method minus that of the run's first method, on the same triplets.",
         caution="The interval is of this difference alone; the p-value is corrected for all methods.",
     ),

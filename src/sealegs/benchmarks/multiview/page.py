@@ -45,7 +45,7 @@ LAYOUT = Layout(
             metrics=(
                 Column("both_ways", "both ways"),
                 Column("accuracy", "accuracy"),
-                Column("minus_first", "minus the first"),
+                Column("minus_first", "compared with the first method"),
                 Column("ties", "ties"),
                 Column("flips", "changed by the order"),
                 Column("cut_by_model", "documents cut"),
