@@ -182,19 +182,18 @@ def new_folder(root: Path, *names: str) -> Path:
 @contextlib.contextmanager
 def run_folder(out: str | Path | None, *names: str) -> Iterator[Path]:
     """The folder of a run, or of what is built. One that is made, and holds no more than settings at the end,
-    is removed again."""
-    made_runs, made = not out and not RUNS.exists(), not out or not Path(out).exists()
+    is removed again, with those above it that were made for it."""
+    parents = [each for each in (Path(out).parents if out else (RUNS, *RUNS.parents)) if not each.exists()]
+    made = not out or not Path(out).exists()
     path = Path(out) if out else new_folder(RUNS, *names)
     try:
         yield path
     finally:
         if made and is_unused(path):
             (path / STARTED).unlink(missing_ok=True)
-            with contextlib.suppress(OSError):
-                path.rmdir()
-        if made_runs:
-            with contextlib.suppress(OSError):  # a run lies there
-                RUNS.rmdir()
+            for each in (path, *parents):
+                with contextlib.suppress(OSError):  # another run lies there
+                    each.rmdir()
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ import click
 from sealegs.cli import options
 from sealegs.cli.options import examples
 from sealegs.cli.output import print_result, say_prose
+from sealegs.errors import UsageError
 
 
 @click.command(
@@ -64,7 +65,7 @@ def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None
     ),
 )
 @click.argument("run", type=options.RESULTS)
-@click.option("--baseline", required=True, type=options.RESULTS, help="The run that it is compared with.")
+@click.option("--baseline", type=options.RESULTS, help="The run that it is compared with.  [required]")
 @options.metric_option("the benchmark's headline")
 @click.option(
     "--max-drop",
@@ -95,7 +96,7 @@ def compare_command(runs: tuple[Path, ...], json: bool, **settings: Any) -> None
 )
 @click.pass_context
 def gate_command(
-    ctx: click.Context, /, run: Path, baseline: Path, form: str, out: Path | None, **settings: Any
+    ctx: click.Context, /, run: Path, baseline: Path | None, form: str, out: Path | None, **settings: Any
 ) -> None:
     """Exit with 1 on a significant drop below a baseline, or if too few requests were answered.
 
@@ -104,6 +105,8 @@ def gate_command(
     fall or a rise is the bad change. Runs with too little in common are refused with exit code 2. Files of
     other harnesses are taken as `compare` takes them.
     """
+    if baseline is None:
+        raise UsageError(f"give the run that {run} is compared with: sealegs gate {run} --baseline RUN")
     from sealegs.analysis.gate import gate
     from sealegs.files.cache import write_whole
     from sealegs.report.gate import FORMATS

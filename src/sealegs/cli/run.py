@@ -141,6 +141,10 @@ HOW_TO_NAME = (
 )
 
 
+MEANT = {"--samples": "--repeats", "--n": "--repeats", "--max-samples": "--limit"}
+"""Options by the names that they have elsewhere."""
+
+
 class RunCommand(SectionedCommand):
     """A command that says how a model is given, to someone who gave it another way."""
 
@@ -155,6 +159,9 @@ class RunCommand(SectionedCommand):
                 raise click.UsageError(HOW_TO_NAME.format(name=self.name), ctx) from None
             raise click.UsageError(f"The model is an option: --model {given[0]}", ctx) from None
         except click.NoSuchOption as error:
+            names = {name for option in self.params for name in option.opts}
+            if (meant := MEANT.get(error.option_name)) in names:
+                raise click.UsageError(f"No such option '{error.option_name}': it is {meant}.", ctx) from None
             if error.option_name != "--model":
                 raise
             subject = f"--{chosen_class(str(self.name)).subjects.tag}"
@@ -341,16 +348,17 @@ def rescore_command(
 
 NEXT_STEP = "sealegs run rgb --model openai:gpt-4o-mini --limit 12 --dry-run"
 """What the demo ends with: it needs no key."""
-GALLERY = "docs/gallery/index.md"
+GALLERY = Path("docs", "gallery", "index.md")
 """Finished examples: the pages of complete runs, in a checkout."""
 
 
 def examples_at() -> str:
-    """Where the finished examples are: in the checkout, else on the documentation's site."""
+    """Where the finished examples are: a path in the checkout, else the address of the documentation."""
     import sealegs
 
-    if (Path(sealegs.__file__).parents[2] / GALLERY).is_file():
-        return GALLERY
+    checkout = Path(sealegs.__file__).resolve().parents[2]
+    if (checkout / GALLERY).is_file():
+        return str(GALLERY if Path.cwd() == checkout else checkout / GALLERY)
     addresses = dict(url.split(", ", 1) for url in metadata.metadata("sealegs").get_all("Project-URL") or ())
     return f"{addresses['Documentation']}gallery/"
 

@@ -394,10 +394,15 @@ def csv_safe(text: str) -> str:
     return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 
+INTERVAL = re.compile(r"\\\[[\d−][\d.,%− +\\]*\\\](?![\[(:])")
+"""Limits in brackets, escaped: they are no link, nor the name of one."""
+
+
 def as_markdown(text: str) -> str:
     """A text for a table of Markdown: nothing in it is read as markup."""
     line = escape_controls(text).replace("\n", "␊").replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{mark}" if mark in "\\`*_{}[]()#+!|~>@" else mark for mark in line)
+    escaped = "".join(f"\\{mark}" if mark in "\\`*_{}[]#+!|~>@" else mark for mark in line)
+    return INTERVAL.sub(lambda match: match[0].replace("\\", ""), escaped)
 
 
 LATEX = {

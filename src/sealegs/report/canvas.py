@@ -13,6 +13,7 @@ from math import ceil, floor, log10
 from typing import Literal, NamedTuple, TypeAlias
 from unicodedata import east_asian_width
 
+from sealegs.page.format import MINUS
 from sealegs.types import Unit
 
 Colours: TypeAlias = Literal["page", "plain"]
@@ -119,9 +120,9 @@ def tick_text(value: float, unit: Unit, step: float) -> str:
     """`80%` of shares, otherwise as many decimals as tell two ticks apart."""
     if unit == "share":
         decimals = 0 if step >= 0.01 - 1e-9 else 1
-        return f"{100 * value:.{decimals}f}%"
+        return f"{100 * value:.{decimals}f}%".replace("-", MINUS)
     decimals = -floor(log10(step) + 1e-9) if step < 1 else 0
-    return f"{value:,.{decimals}f}"
+    return f"{value:,.{decimals}f}".replace("-", MINUS)
 
 
 def text_width(words: str) -> float:

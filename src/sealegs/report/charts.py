@@ -190,7 +190,7 @@ def _series(summaries: Mapping[str, Summary], spec: Curve) -> tuple[tuple[Series
                     place = float(x) if is_number(x) else escape_controls(tag_value(x, spec.along))
                     positions.append(Position(place, each.value, low, high, escape_controls(reason), joined))
                     joined = True
-                elif each is not None:
+                else:
                     joined = False
             if positions:
                 series.append(Series(name, tuple(positions)))

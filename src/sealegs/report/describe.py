@@ -243,8 +243,9 @@ def charts(run: Run | str | Path, *others: Run | str | Path) -> DisplayedList[Dr
 
 
 def tables(run: Run | str | Path) -> DisplayedList[Grid]:
-    """The tables of a run: `sl.tables("runs/yesterday")[0].rows`."""
-    return DisplayedList(describe(run).grids)
+    """The tables of a run, its main figures first: `sl.tables("runs/yesterday")[0].rows`."""
+    described = describe(run)
+    return DisplayedList([*([described.main] if described.main else []), *described.grids])
 
 
 Result: TypeAlias = Comparison | Leaderboard | SuiteResult | Scorecard | Gate | Tokenized | Built

@@ -77,8 +77,22 @@ def draw(
     """The pictures of a layout that the runs have something for, those of the headline first; references have
     lines in curves."""
     pictures = sorted(layout.pictures, key=lambda each: getattr(each, "metric", "") != layout.metrics[0].name)
-    drawn = (_draw(picture, runs, layout, of_run, references) for picture in pictures)
-    return [Drawn(title, chart, note) for title, chart, note in drawn if chart is not None]
+    drawn: list[Drawn] = []
+    for title, chart, note in (_draw(picture, runs, layout, of_run, references) for picture in pictures):
+        twin = next((at for at, each in enumerate(drawn) if _same_values(each.chart, chart)), None)
+        if twin is not None:
+            same = f"The same values: {title}."
+            drawn[twin] = replace(drawn[twin], note=f"{drawn[twin].note} {same}".strip())
+        elif chart is not None:
+            drawn.append(Drawn(title, chart, note))
+    return drawn
+
+
+def _same_values(chart: drawing.Chart, other: drawing.Chart | None) -> bool:
+    """Whether two pictures differ in their titles alone."""
+    if not isinstance(chart, drawing.CurveChart) or type(chart) is not type(other):
+        return False
+    return replace(chart, y_title="") == replace(other, y_title="")
 
 
 def _draw(

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple
 
 from sealegs.analysis.intervals import RANGES
+from sealegs.page.scale import ENDS
 from sealegs.report.canvas import Axis, Canvas, Colours, axis, shorten, text_width, tick_text, wrapped
 from sealegs.report.charts import BarChart, Chart, CurveChart, PointChart, Position, Series
 from sealegs.types import Unit
@@ -52,6 +53,8 @@ class LegendKey(NamedTuple):
     kind: Literal["line", "bar", "point", "band", "hollow", "whisker", "dashed"]
     words: str
     colour: str = "--ink"
+    colours: tuple[str, ...] = ()
+    """Of a band, those of the lines."""
 
 
 def _draw_legend(canvas: Canvas, keys: Sequence[LegendKey]) -> None:
@@ -80,7 +83,10 @@ def _draw_key(canvas: Canvas, key: LegendKey, x: float, y: float) -> None:
         case "point":
             canvas.mark("circle", cx=middle, cy=y, r=4, fill=colour)
         case "band":
-            canvas.mark("rect", x=x, y=y - 6, width=LEGEND_SYMBOL, height=12, fill=colour, opacity=0.18)
+            width = LEGEND_SYMBOL / len(key.colours)
+            for number, each in enumerate(key.colours):
+                start = x + number * width
+                canvas.mark("rect", x=start, y=y - 6, width=width, height=12, fill=each, opacity=0.18)
         case "hollow":
             _hollow(canvas, middle, y, key.colour)
         case "whisker":
@@ -126,13 +132,17 @@ def _palette(number: int) -> str:
 
 def _draw_curve(canvas: Canvas, chart: CurveChart) -> None:
     several = len(chart.series) > 1
-    band = LegendKey("band", "95% interval", "--soft" if several else _palette(0))
+    band = LegendKey("band", "95% interval", colours=tuple(map(_palette, range(len(chart.series)))))
     keys = [*_series_keys(chart.series, "line", chart.y_title), *_uncertain_keys(chart.series, band)]
     _draw_legend(canvas, keys)
     top = canvas.y + AXIS_TITLE
     bottom = max(top + LEAST_PLOT, min(top + CURVE_HEIGHT, MOST_HEIGHT - 46.0))
     values = axis(chart.domain, bottom, top, most=6)
-    left = _value_axis(canvas, values, chart.y_title if several else "", chart.unit)
+    title = chart.y_title if several else ""
+    if chart.unit in ENDS and values.low > ENDS[chart.unit][0]:
+        begins = f"axis from {tick_text(values.low, chart.unit, values.step)}"
+        title = f"{title} ({begins})" if title else begins
+    left = _value_axis(canvas, values, title, chart.unit)
     places = _places(chart, left + 14, canvas.width - 24.0)
     _place_axis(canvas, places, bottom, chart)
     for number, each in enumerate(chart.series):

@@ -203,7 +203,7 @@ def grids(summaries: Mapping[str, Summary]) -> list[Grid]:
         for lang in langs
         for category in categories
     ]
-    by_category += [(f"{lang} together", {"lang": lang}) for lang in langs if len(langs) > 1]
+    by_category += [(f"{lang}, all categories", {"lang": lang}) for lang in langs if len(langs) > 1]
     tables = [_grid(summaries, metric, by_lang) for metric in TOKENIZED_TEXTS]
     return tables + [_grid(summaries, metric, by_category) for metric in TOKENIZED_TARGETS]
 

@@ -122,7 +122,8 @@ def _pictures(lead: str, other: str) -> tuple[Curve, ...]:
                 metric=metric,
                 along=tag,
                 lines="lang",
-                x_title='share of documents that hold no part of the answer (20% is the setting "noise 0.2")',
+                x_title="share of documents that hold no part of the answer "
+                f'(20% is the setting "{"integration, " if tag == "integration_noise" else ""}noise 0.2")',
                 x_unit="share",
                 y_title="answers right",
             )

@@ -63,6 +63,12 @@ def _kind_of(path: Path) -> str:
     try:
         fields = msgspec.json.decode(check_depth(first), type=dict[str, msgspec.Raw])
     except NOT_JSON:
+        if not first.removeprefix(b"\xef\xbb\xbf").startswith((b"[", b"{")):
+            raise DataError(
+                path,
+                "this is neither a run's folder nor a file of results. Expected: a log of Inspect, samples "
+                "of lm-evaluation-harness, or a table (CSV, JSON lines, Parquet) of id and score.",
+            ) from None
         return "table" if first.startswith(b"[") else "inspect"  # over many lines, as Inspect writes it
     return "inspect" if "eval" in fields else "lm-eval" if "doc_id" in fields else "table"
 

@@ -36,11 +36,15 @@ SAME_MODELS = 1e-4
 
 
 class Figures(dict[str, Figure]):
-    """Figures by name; one that is not there is named, with the closest that is."""
+    """Figures by name; one that is not there is named, with the headline and the closest that is."""
+
+    benchmark = ""
 
     def __missing__(self, name: object) -> Figure:
         known = suggestion(str(name), self) or f" The first of them: {listed(list(self)[:5])}."
-        raise KeyError(f"this run has no figure '{name}'.{known}")
+        headline = benchmark_class(self.benchmark).layout.headline if self.benchmark else ""
+        leading = f" Its headline is '{headline}'." if headline in self else ""
+        raise KeyError(f"this run has no figure '{name}'.{leading}{known}")
 
 
 @lru_cache(maxsize=32)
@@ -76,7 +80,10 @@ class Run(Displayed):
             figures = _figures(path, (status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino))
         if not figures:
             raise DataError(path, "there are no figures in it: `sealegs rescore` the run.")
-        return Figures(figures)
+        named = Figures(figures)
+        if self.spec.benchmark in benchmark_names():
+            named.benchmark = self.spec.benchmark
+        return named
 
     def records(self) -> Iterator[Record]:
         """One record a sample: what was asked, what was answered, the scores."""
