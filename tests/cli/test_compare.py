@@ -113,7 +113,7 @@ def test_markdown_is_a_table_in_which_nothing_is_markup(hostile: tuple[str | Pat
     assert "␊::error::%x␁" in title
     assert head == "|  | check | reason |"
     assert [row.split(" | ")[:2] for row in rows] == [
-        ["| FAIL", "Similarity of the answers' texts \\(SBERT cosine\\)"], ["| pass", "coverage"],
+        ["| FAIL", "Similarity of the answers' texts (SBERT cosine)"], ["| pass", "coverage"],
     ]  # fmt: skip
 
 

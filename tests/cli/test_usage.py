@@ -139,8 +139,10 @@ def test_the_demo_ends_with_finished_examples_that_are_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = Path(__file__).parents[2]
-    assert (root / GALLERY).is_file()
-    assert examples_at() == GALLERY
+    monkeypatch.chdir(root)
+    assert examples_at() == str(GALLERY)
+    monkeypatch.chdir(tmp_path)
+    assert Path(examples_at()).is_file()
     monkeypatch.setattr(sl, "__file__", str(tmp_path / "site-packages" / "sealegs" / "__init__.py"))
     urls = tomllib.loads((root / "pyproject.toml").read_text())["project"]["urls"]
     assert examples_at() == f"{urls['Documentation']}gallery/"
@@ -177,6 +179,31 @@ def test_the_demo_asks_about_a_minutes_worth_of_tokens() -> None:
     assert {*demos} == {"mirae", "rgb", "miron", "multiview"}
     asked = [sl.dry_run(name, **demo).tokens_in for name, demo in demos.items()]
     assert sum(tokens for by_kind in asked for kind, tokens in by_kind.items() if kind != "embed") < 20_000
+
+
+def test_what_people_leave_out_or_name_otherwise_is_said(tmp_path: Path) -> None:
+    named = sealegs("run", "mirae", "--model", "embedded", "--samples", "3")
+    assert (named.code, "No such option '--samples': it is --repeats." in named.stderr) == (2, True)
+    store_run(tmp_path / "run", {"mean_similarity": np.full((6, 1), 0.5)})
+    gate = sealegs("gate", tmp_path / "run")
+    assert gate.code == 2
+    assert f"sealegs gate {tmp_path / 'run'} --baseline RUN" in gate.stderr
+    (page := tmp_path / "page.html").write_text("<html>")
+    card = sealegs("scorecard", page)
+    assert card.code == 2
+    assert "neither a run's folder nor a file of results" in card.stderr
+
+
+def test_a_refused_build_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sealegs("build", "rgb", "--docs", "nosuch", "--model", "embedded").code == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_figure_is_answered_with_the_headline(tmp_path: Path) -> None:
+    run = store_run(tmp_path / "run", {"mean_similarity": np.full((6, 1), 0.5)})
+    with pytest.raises(KeyError, match="Its headline is 'mean_similarity'"):
+        _ = run.summary["accuracy"]
 
 
 def test_every_command_has_help() -> None:

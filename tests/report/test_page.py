@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from html import unescape
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 from urllib.parse import urlencode
 from xml.etree import ElementTree
 
@@ -34,11 +35,11 @@ from sealegs.analysis.references import references
 from sealegs.harness.registry import benchmark_class
 from sealegs.page import format as text
 from sealegs.page.grid import Grid, Overview, plain_cell, rich_cells, show_table, split
-from sealegs.page.layout import Bars, Curve, Table
+from sealegs.page.layout import Bars, Curve, Layout, Table
 from sealegs.page.metrics import Metric, scope_name
 from sealegs.page.tables import all_figures, arrange
 from sealegs.page.view_html import view_html
-from sealegs.report import charts
+from sealegs.report import charts, pictures
 from sealegs.report.describe import describe
 from sealegs.report.html_page import render
 from sealegs.report.samples.table import SCRIPT, sample_table
@@ -401,9 +402,14 @@ def test_the_first_picture_is_of_the_headline(judged: bool, tmp_path: Path) -> N
 def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> None:
     spec = Curve(title="t", metric="m", along="level", lines="lang", y_title="<i>similarity")
     svg = drawn(charts.curve({"run": levels("cosine")}, spec))
-    # The legend has a point for each line and a patch of the band.
-    assert marks(svg) == {"polygon": 2, "polyline": 2, "circle": 4 + 2, "rect": 1}
-    assert {"en", "ko", "level", "↑ &lt;i&gt;similarity", "95% interval"} <= {*labels(svg)}
+    # The legend has a point for each line and a patch of each band, in its look.
+    assert marks(svg) == {"polygon": 2, "polyline": 2, "circle": 4 + 2, "rect": 2}
+    looks = [
+        set(re.findall(rf'<{kind}[^>]* (fill="#[0-9a-f]+" opacity="[.0-9]+")', svg))
+        for kind in ("rect", "polygon")
+    ]
+    assert looks[0] == looks[1]
+    assert {"en", "ko", "level", "↑ &lt;i&gt;similarity (axis from 0.4)", "95% interval"} <= {*labels(svg)}
 
 
 def without_intervals(summary: dict[str, Figure], *names: str) -> dict[str, Figure]:
@@ -434,6 +440,53 @@ def test_a_line_is_broken_where_a_value_is_missing() -> None:
     svg = drawn(charts.curve({"run": summary}, spec))
     lines = [points.split() for points in re.findall('<polyline points="([^"]*)"', svg)]
     assert [len(points) for points in lines] == [2, 1]
+
+
+def test_a_line_is_broken_where_only_another_line_has_a_value() -> None:
+    each = next(iter(levels("cosine").values()))
+    places = {"en": (2, 3, 4, 5), "ru": (2, 5, 6)}
+    summary = {
+        f"m/level={level},lang={lang}": replace(each, scope={"level": str(level), "lang": lang})
+        for lang, of_lang in places.items()
+        for level in of_lang
+    }
+    svg = drawn(charts.curve({"run": summary}, Curve(title="t", metric="m", along="level", lines="lang")))
+    lines = [points.split() for points in re.findall('<polyline points="([^"]*)"', svg)]
+    assert [len(points) for points in lines] == [4, 1, 2]
+
+
+def test_pictures_with_the_same_values_are_drawn_once() -> None:
+    metrics = tuple(Metric(name, name, "cosine", "higher") for name in ("m", "n"))
+    curves = tuple(
+        Curve(title=f"by {each.name}", metric=each.name, along="level", lines="lang") for each in metrics
+    )
+    layout = Layout(metrics=metrics, question="?", pictures=curves)
+    summary = levels("cosine")
+    twins = {f"n{name[1:]}": replace(each, metric="n") for name, each in summary.items()}
+    run = SimpleNamespace(summary=summary | twins)
+    [one] = pictures.draw(cast("dict[str, sl.Run]", {"run": run}), layout, "")
+    assert (one.title, one.note) == ("by m", "The same values: by n.")
+
+
+def test_the_tables_of_a_run_begin_with_its_main_figures(run: sl.Run) -> None:
+    assert [grid.title for grid in sl.tables(run)][:1] == ["Main figures"]
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ("63% [51%, 74%]", "63% [51%, 74%]"),
+        ("−4.2 [−30.2, +22.0] (64% covered)", "−4.2 [−30.2, +22.0] (64% covered)"),
+        ("[a](http://b)", r"\[a\](http://b)"),
+        ("[1](http://b)", r"\[1\](http://b)"),
+        ("[1]: http://b", r"\[1\]: http://b"),
+        ("[1][2]", r"\[1\][2]"),
+        ("![x]", r"\!\[x\]"),
+        ("[^1]", r"\[^1\]"),
+    ],
+)
+def test_limits_in_brackets_are_not_escaped_in_markdown_and_links_are(words: str, shown: str) -> None:
+    assert text.as_markdown(words) == shown
 
 
 def test_bars_of_one_value_for_each_run_are_no_picture() -> None:

@@ -394,7 +394,7 @@ def csv_safe(text: str) -> str:
     return f"'{cell}" if FORMULA.match(cell) and not NUMBER.fullmatch(cell) else cell
 
 
-INTERVAL = re.compile(r"\\\[[\d−][\d.,%− +\\]*\\\](?![\[(:])")
+INTERVAL = re.compile(r"\\\[[\d−][\d.,%− +\\]*\\\](?!\\\[|[(:])")
 """Limits in brackets, escaped: they are no link, nor the name of one."""
 
 
