@@ -202,7 +202,7 @@ def test_a_refused_build_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_an_unknown_figure_is_answered_with_the_headline(tmp_path: Path) -> None:
     run = store_run(tmp_path / "run", {"mean_similarity": np.full((6, 1), 0.5)})
-    with pytest.raises(KeyError, match="Its headline is 'mean_similarity'"):
+    with pytest.raises(KeyError, match="no figure 'accuracy'. The first of them: mean_similarity"):
         _ = run.summary["accuracy"]
 
 

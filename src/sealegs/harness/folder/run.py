@@ -36,15 +36,15 @@ SAME_MODELS = 1e-4
 
 
 class Figures(dict[str, Figure]):
-    """Figures by name; one that is not there is named, with the headline and the closest that is."""
+    """Figures by name; one that is not there is named, with the closest that is, or the headline first."""
 
     benchmark = ""
 
     def __missing__(self, name: object) -> Figure:
-        known = suggestion(str(name), self) or f" The first of them: {listed(list(self)[:5])}."
         headline = benchmark_class(self.benchmark).layout.headline if self.benchmark else ""
-        leading = f" Its headline is '{headline}'." if headline in self else ""
-        raise KeyError(f"this run has no figure '{name}'.{leading}{known}")
+        first = list(dict.fromkeys([*([headline] if headline in self else []), *self]))[:5]
+        known = suggestion(str(name), self) or f" The first of them: {listed(first)}."
+        raise KeyError(f"this run has no figure '{name}'.{known}")
 
 
 @lru_cache(maxsize=32)
