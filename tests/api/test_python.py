@@ -71,7 +71,7 @@ def test_a_comparison_a_gate_and_a_scorecard_are_valid_text(runs: tuple[sl.Run, 
     assert [d.metric for d in found.differences] == ["mean_similarity"]
     for text in (valid_text(found._repr_html_()), repr(found)):
         assert "B is worse" in text
-        assert "-0.20" in text
+        assert "−0.20" in text
     gate = sl.gate(str(new.path), baseline=old.path, metrics="mean_similarity", max_drop=0.01)
     assert not gate.passed
     for text in (valid_text(gate._repr_html_()), repr(gate)):
