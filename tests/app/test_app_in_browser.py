@@ -19,6 +19,7 @@ from playwright.sync_api import Browser, Page, expect
 import sealegs as sl
 from browsers import chromium
 from commandline import command
+from runs import run_small
 from scripted import Scripted
 from serving import Serving, serving
 
@@ -118,15 +119,15 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     expect(page.locator("tr.sample").nth(1)).to_have_class(re.compile("selected"))
     expect(page.get_by_role("button", name="The check is wrong")).to_be_visible()
     page.keyboard.press("w")
-    expect(page.locator("tr.sample").nth(1)).to_contain_text("marked wrong")
+    expect(page.locator("tr.sample").nth(1)).to_contain_text("check disputed")
     page.keyboard.press("r")
-    expect(page.locator("tr.sample").nth(1)).to_contain_text("marked right")
+    expect(page.locator("tr.sample").nth(1)).to_contain_text("check confirmed")
     page.keyboard.press("k")
     expect(page.locator("tr.sample").nth(0)).to_have_class(re.compile("selected"))
     page.keyboard.press("j")
     page.reload()
     expect(page.locator("tr.sample").nth(1)).to_have_class(re.compile("selected"))
-    expect(page.locator("tr.sample").nth(1)).to_contain_text("marked right")
+    expect(page.locator("tr.sample").nth(1)).to_contain_text("check confirmed")
     expect(page.get_by_role("button", name="The check is right")).to_have_attribute("aria-pressed", "true")
     page.get_by_label("Comment").fill("j k r w")  # keys of a field are letters
     with page.expect_response("**/run/mark"):
@@ -147,6 +148,90 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     expect(page.get_by_role("button", name="The check is wrong")).to_have_attribute("aria-pressed", "true")
     assert seen == []
     page.context.close()
+
+
+def test_enter_saves_the_comment_with_the_mark_that_is_there(
+    browser: Browser, app: Serving, runs: Path
+) -> None:
+    run = sl.load_run(runs / "other")
+    page, seen = opened(browser, app, "/run?run=other")
+    row, comment = page.locator("tr.sample").nth(2), page.get_by_label("Comment")
+    row.get_by_role("button").click()
+    comment.fill("not decided")
+    comment.press("Enter")
+    expect(page.locator("form.mark").get_by_role("alert")).to_contain_text("choose whether the check is")
+    expect(comment).to_have_value("not decided")
+    assert run.marks() == []
+    page.get_by_role("button", name="The check is wrong").click()
+    expect(row).to_contain_text("check disputed")
+    comment.fill("a spelling")
+    with page.expect_response("**/run/mark"):
+        comment.press("Enter")
+    expect(page.get_by_role("button", name="The check is wrong")).to_have_attribute("aria-pressed", "true")
+    expect(comment).to_have_value("a spelling")
+    assert [(mark.verdict, mark.comment) for mark in run.marks()] == [("wrong", "a spelling")]
+    assert [each for each in seen if "422" not in each] == []
+    page.context.close()
+
+
+def test_a_typed_comment_is_not_lost_with_its_row(browser: Browser, app: Serving, runs: Path) -> None:
+    run = sl.load_run(runs / "other")
+    page, seen = opened(browser, app, "/run?run=other")
+    rows, comment = page.locator("tr.sample"), page.get_by_label("Comment")
+    rows.nth(0).get_by_role("button").click()
+    page.get_by_role("button", name="The check is right").click()
+    expect(rows.nth(0)).to_contain_text("check confirmed")
+    comment.fill("with a mark")
+    comment.blur()
+    with page.expect_response("**/run/mark"):
+        page.keyboard.press("j")
+    expect(rows.nth(1)).to_have_class(re.compile("selected"))
+    expect(comment).to_have_value("")
+    comment.fill("without one")
+    rows.nth(0).get_by_role("button").click()
+    expect(comment).to_have_value("with a mark")
+    page.keyboard.press("j")
+    expect(comment).to_have_value("without one")
+    marks = {mark.sample: mark.comment for mark in run.marks()}
+    ids = run.samples().index.ids
+    assert (marks[ids[0]], ids[1] in marks) == ("with a mark", False)
+    page.close(run_before_unload=True)
+    page.wait_for_event("dialog")
+    [asked] = seen
+    assert asked.startswith("dialog")
+    page.context.close()
+
+
+def test_a_page_whose_app_has_ended_says_so(browser: Browser, runs: Path) -> None:
+    with serving(runs) as app:
+        page, _ = opened(browser, app, "/run?run=one")
+        rows = page.locator("tr.sample")
+        rows.nth(0).get_by_role("button").click()
+        expect(page.get_by_label("Comment")).to_be_visible()
+    page.get_by_label("Comment").fill("still here")
+    page.get_by_role("button", name="The check is wrong").click()
+    expect(page.locator("form.mark").get_by_role("alert")).to_contain_text("The app does not answer")
+    expect(page.get_by_label("Comment")).to_have_value("still here")
+    rows.nth(1).get_by_role("button").click()
+    expect(page.locator("#sample-detail")).to_contain_text("The app does not answer")
+    expect(page.locator("#sample-detail")).not_to_contain_text("Loading")
+    page.context.close()
+
+
+def test_on_a_phone_rows_are_cut_with_an_ellipsis_and_begin_in_line(browser: Browser, tmp_path: Path) -> None:
+    with Scripted(lambda prompt: "a long answer " * 40) as server:
+        run = run_small("rgb", tmp_path / "long", server)
+    run.mark(run.samples().index.ids[0], verdict="wrong")
+    with serving(tmp_path) as app:
+        page, _ = opened(browser, app, "/run?run=long", width=390)
+        answers = page.locator("tr.sample td[data-title=answer]")
+        expect(answers.first).to_be_visible()
+        looks = answers.first.evaluate("cell => [getComputedStyle(cell).webkitLineClamp, cell.clientHeight]")
+        assert looks[0] == "3"
+        assert looks[1] < 80
+        lefts = answers.evaluate_all("cells => cells.map(cell => cell.getBoundingClientRect().left)")
+        assert len(set(lefts)) == 1
+        page.context.close()
 
 
 def test_what_the_table_shows_is_in_the_address(browser: Browser, app: Serving) -> None:
@@ -219,7 +304,7 @@ def test_a_run_is_started_watched_marked_repeated_and_compared(
             page.locator("tr.sample").first.get_by_role("button").click()
             page.get_by_label("Comment").fill(f"turn {turn}")
             page.get_by_role("button", name="The check is wrong").click()
-            expect(page.locator("tr.sample.selected")).to_contain_text("marked wrong")
+            expect(page.locator("tr.sample.selected")).to_contain_text("check disputed")
             page.get_by_role("link", name="Run again with another model").click()
             expect(page.get_by_label("Address")).to_have_value(server.url)
             page.get_by_label("Model name").fill(f"second-{turn}")

@@ -282,6 +282,31 @@ def test_a_mark_is_saved_and_shown_at_once(app: Serving, runs: Path) -> None:
     assert app.visitor.submit("/run/mark", page, form | {"verdict": "maybe"}).status == 422
 
 
+def test_a_comment_alone_keeps_the_mark_or_is_refused(app: Serving, runs: Path) -> None:
+    run = sl.load_run(runs / "two")
+    sample = run.samples().index.ids[2]
+    page = app.visitor.get(address("/sample", run="two", sample=sample)).text
+    form = {"run": "two", "sample": sample, "comment": "a spelling"}
+    refused = app.visitor.submit("/run/mark", page, form)
+    assert refused.status == 422
+    assert "choose whether the check is right or wrong" in refused.text
+    assert run.marks() == []
+    run.mark(sample, verdict="wrong")
+    assert app.visitor.submit("/run/mark", page, form).status == 303
+    assert [(mark.verdict, mark.comment) for mark in run.marks()] == [("wrong", "a spelling")]
+    with serving(runs, read_only=True) as shown:
+        text = text_of(shown.visitor.get(address("/sample", run="two", sample=sample)).text)
+    assert "Check disputed. a spelling" in text
+    run.mark(sample, verdict="")
+
+
+def test_of_several_methods_the_form_names_the_one_that_is_checked(app: Serving, runs: Path) -> None:
+    page = app.visitor.get(address("/sample", run="suite/methods")).text
+    assert "The check of bm25, whose figure is the verdict:" in page
+    headings = ("What the methods picked", 'class="mark"', "Annotations")
+    assert [each for _, each in sorted((page.index(each), each) for each in headings)] == [*headings]
+
+
 # Keys
 
 

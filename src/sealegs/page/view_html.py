@@ -17,7 +17,7 @@ from markupsafe import Markup, escape
 
 from sealegs.page.format import escape_controls, spaces_shown
 from sealegs.page.html import render
-from sealegs.page.view import Beside, Block, Matrix, Span, Text, Tokens, View, chance
+from sealegs.page.view import Beside, Block, Facts, Matrix, Span, Text, Tokens, View, chance
 
 LONG = 1_500
 """Characters of a text from which it is collapsed."""
@@ -35,9 +35,10 @@ KINDS = frozenset(
 def view_html(view: View, *, styled: bool = True, form: str = "") -> str:
     """A block of HTML; a page that holds many of them has the style sheet (`page/view.css`) once.
 
-    `form` is HTML that is put below the answers, or at the end where there are none.
+    `form` is HTML that is put below the answers; where there are none, below the first table.
     """
-    last = len(view.blocks) - 1
+    tables = [row for row, block in enumerate(view.blocks) if isinstance(block, Facts)]
+    last = tables[0] if tables else len(view.blocks) - 1
     answers = [row for row, block in enumerate(view.blocks) if _has_answer(block)]
     functions = (marked_text, legend, shown_tokens, shown_cells, left_out, kind_class, is_long)
     return render(

@@ -13,7 +13,11 @@ from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
 from sealegs.harness.stored.listing import open_run
+from sealegs.harness.stored.marks import Mark
 from sealegs.page.view_html import view_html
+
+CHECKS = {"right": "confirmed", "wrong": "disputed"}
+"""What a mark says of the check, in a word."""
 
 
 def _find(settings: AppSettings, query: MultiMapping[Any]) -> tuple[Run, str, int]:
@@ -32,10 +36,12 @@ def _find(settings: AppSettings, query: MultiMapping[Any]) -> tuple[Run, str, in
 def page(settings: AppSettings, query: MultiMapping[Any]) -> str:
     """A sample; with `part` its details alone, for the table of samples."""
     run, sample, row = _find(settings, query)
-    marks = [mark for mark in run.marks() if mark.sample == sample and not mark.metric]
     samples, ids = run.samples(), run.samples().index.ids
     names = {"run": str(query.get("run", "")), "sample": sample}
-    form = render_page(settings, "mark.html", "/", mark=marks[-1] if marks else None, **names)
+    form = render_page(
+        settings, "mark.html", "/",
+        mark=_mark_of(run, sample), decided_by=samples.decided_by, said=CHECKS, **names,
+    )  # fmt: skip
     return render_page(
         settings, "sample.html" if "part" in query else "sample_page.html", "/",
         title=f"Sample {sample}",
@@ -48,10 +54,22 @@ def page(settings: AppSettings, query: MultiMapping[Any]) -> str:
     )  # fmt: skip
 
 
+def _mark_of(run: Run, sample: str) -> Mark | None:
+    """What was said of a sample's check."""
+    marks = [mark for mark in run.marks() if mark.sample == sample and not mark.metric]
+    return marks[-1] if marks else None
+
+
 def mark(settings: AppSettings, form: MultiMapping[Any]) -> str:
-    """Save what a person says of a sample's check, and show the sample again."""
+    """Save what a person says of a sample's check, and show the sample again. A form without a verdict saves
+    its comment with the mark that is there."""
     run, sample, _ = _find(settings, form)
-    verdict: Any = str(form.get("verdict", ""))
+    if "verdict" in form:
+        verdict: Any = str(form["verdict"])
+    elif earlier := _mark_of(run, sample):
+        verdict = earlier.verdict
+    else:
+        raise UsageError("nothing was saved: choose whether the check is right or wrong, then both are.")
     run.mark(sample, verdict=verdict, comment=str(form.get("comment", "")))
     if "part" in form:
         return page(settings, form)

@@ -1,6 +1,8 @@
 // What pages of the app do without being loaded again: watch a run, and send a form when a choice is made.
 "use strict";
 (() => {
+  const SILENT = "The app does not answer: is it still running?";
+
   function show(field, value) {
     const name = field.dataset.field;
     if (name === "latest") field.innerHTML = value; // escaped by the template that wrote it
@@ -24,6 +26,9 @@
       }
       for (const field of document.querySelectorAll("[data-field]")) show(field, state[field.dataset.field]);
     });
+    source.addEventListener("error", () => {
+      for (const field of process.querySelectorAll("[data-field=words]")) show(field, SILENT);
+    });
   }
 
   for (const list of document.querySelectorAll("[data-submits]")) {
@@ -43,6 +48,16 @@
       if (event.ctrlKey || event.metaKey || event.altKey || event.target.matches("input, select, textarea")) return;
       const key = event.key.toLowerCase();
       document.querySelector(links[key] || `button[data-key="${CSS.escape(key)}"]`)?.click();
+    });
+
+    // A comment that was typed is saved with the mark that is there; without one the browser asks.
+    const form = document.querySelector("form.mark");
+    const typed = () => form && form.elements.comment.value !== form.elements.comment.defaultValue;
+    form?.addEventListener("submit", () => { form.elements.comment.defaultValue = form.elements.comment.value; });
+    addEventListener("beforeunload", (event) => {
+      if (!typed()) return;
+      if (form.dataset.verdict) fetch(form.action, { method: "POST", body: new FormData(form), keepalive: true });
+      else event.preventDefault();
     });
   }
 

@@ -5,6 +5,8 @@
 (async () => {
   const MOST_NAMES = 500; // options of a tag's list
   const TITLES = { wrong: "Wrong", "right in part": "Right in part", right: "Right", "cut off": "Cut off", "no answer": "No usable answer", error: "Error" };
+  const CHECKS = { right: "check confirmed", wrong: "check disputed" }; // what a person said of a check
+  const SILENT = "The app does not answer: is it still running?";
   const TEXTS = ["question", "setting", "expected", "answer"];
   const PAGE = matchMedia("(min-width: 60rem)").matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
@@ -26,9 +28,14 @@
     return make("span", { class: "warn", role: "alert" }, (page.querySelector("[role=alert]") || page.body).textContent).outerHTML;
   }
 
+  // The app's reply; where it is not there, a sentence in place of its page.
+  function reply_to(address, options) {
+    return fetch(address, options).catch(() => new Response(SILENT, { status: 503 }));
+  }
+
   // What the app gives when it is asked: the data, or a part of it.
   async function part(query = "") {
-    const reply = await fetch(served + query);
+    const reply = await reply_to(served + query);
     if (reply.ok) return reply.json();
     document.getElementById("samples-note").innerHTML = await reason(reply);
     return null;
@@ -156,13 +163,15 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
 
+  const drafts = new Map(); // comments that are not saved, by the numbers of their samples
   let filled = null; // the sample whose details are there: drawn anew they would lose a comment that is being typed
   function fill(row) {
     if (row === filled) return;
+    leave();
     filled = row;
     detail.replaceChildren();
     const view = views.get(row);
-    if (typeof view === "string") detail.innerHTML = view; // escaped by the template that wrote it
+    if (typeof view === "string") put(view);
     else if (data.source) load(row);
     else detail.append(plain(row, view || TEXTS.map((name, number) => [name, texts[row][number] || "–"])));
   }
@@ -173,13 +182,26 @@
     return make("div", { class: "sl-view" }, make("p", { class: "sl-title" }, data.columns[0].values[row]), ...blocks);
   }
 
-  // The app gives the details of one sample at a time, as HTML that its template has escaped.
+  // Details as HTML that the template which wrote it has escaped, with the comment that was being typed.
+  function put(view) {
+    detail.innerHTML = view;
+    const comment = detail.querySelector("form.mark")?.elements.comment;
+    if (comment && drafts.has(filled)) comment.value = drafts.get(filled);
+    drafts.delete(filled);
+  }
+
+  // The app gives the details of one sample at a time.
   async function load(row) {
     detail.append(make("p", { class: "soft" }, "Loading…"));
-    const reply = await fetch(`${data.source}&part=1&sample=${encodeURIComponent(data.ids[row])}`);
+    const reply = await reply_to(`${data.source}&part=1&sample=${encodeURIComponent(data.ids[row])}`);
     const view = reply.ok ? await reply.text() : await reason(reply);
     if (reply.ok) views.set(row, view);
-    if (state.selected === row) detail.innerHTML = view;
+    if (filled !== row) return;
+    if (reply.ok) put(view);
+    else {
+      detail.innerHTML = view;
+      filled = null; // asked for again when it is opened again
+    }
   }
 
   // What is chosen is in the app's address, so that it can be shared and reloaded.
@@ -257,7 +279,7 @@
     const button = make("button", { type: "button", "aria-expanded": "false", "aria-controls": "sample-detail", "aria-label": `${words}${cut ? " (cut off)" : ""}, sample ${data.columns[0].values[row]}` }, sign);
     const toggle = () => select(state.selected === row ? null : row);
     const marked = data.marks?.[row];
-    const said = marked ? [make("small", { class: "marked" }, `marked ${marked}`)] : [];
+    const said = marked ? [make("small", { class: "marked" }, CHECKS[marked])] : [];
     const head = make("th", { scope: "row", class: look }, button, ...said, ...(cut ? [make("small", { class: "soft" }, "cut off")] : []));
     const line = make("tr", { class: "sample", onclick: toggle, onkeydown: (event) => step(event, row) }, head);
     lines.set(row, line);
@@ -335,9 +357,9 @@
   } });
   async function find() {
     const words = state.search = search.value;
-    const found = served && words ? new Set(await part(`&search=${encodeURIComponent(words)}`)) : null;
-    if (words !== state.search) return; // another search has begun
-    hits = found;
+    const found = served && words ? await part(`&search=${encodeURIComponent(words)}`) : [];
+    if (words !== state.search || !found) return; // another search has begun, or the app refused
+    hits = served && words ? new Set(found) : null;
     update();
   }
   const every = make("input", { type: "checkbox", checked: state.all, onchange: () => { state.all = every.checked; draw(); } });
@@ -379,17 +401,48 @@
     else detail.querySelector(`button[data-key="${CSS.escape(key)}"]`)?.click();
   });
 
-  detail.addEventListener("submit", async (event) => {
+  detail.addEventListener("submit", (event) => {
     event.preventDefault();
-    const row = state.selected;
-    const body = new FormData(event.target, event.submitter);
+    save(event.target, filled, event.submitter);
+  });
+
+  async function save(form, row, submitter = null) {
+    const { comment } = form.elements;
+    const before = comment.defaultValue;
+    comment.defaultValue = comment.value; // on its way: not typed anew
+    const body = new FormData(form, submitter);
     body.set("part", "1"); // the details alone, not a page
-    const reply = await fetch(event.target.action, { method: "POST", body });
-    if (reply.ok) {
-      views.set(row, await reply.text());
-      data.marks[row] = body.get("verdict");
-      filled = null;
-      draw();
-    } else detail.innerHTML = await reason(reply);
+    const reply = await reply_to(form.action, { method: "POST", body, keepalive: true });
+    if (!reply.ok) {
+      comment.defaultValue = before;
+      if (filled !== row) drafts.set(row, body.get("comment"));
+      form.querySelector("[role=alert]")?.remove();
+      form.insertAdjacentHTML("beforeend", await reason(reply));
+      return;
+    }
+    const view = await reply.text();
+    views.set(row, view);
+    drafts.delete(row);
+    data.marks[row] = new DOMParser().parseFromString(view, "text/html").querySelector("form.mark").dataset.verdict;
+    if (filled !== row) {
+      lines.get(row)?.replaceWith(sampleRow(row)); // what is open stays as it is
+      return;
+    }
+    filled = null;
+    draw();
+  }
+
+  // A comment that was typed is saved with the mark that is there; without one it is in its field again when
+  // the sample is opened again, and the browser asks before it is lost with the page.
+  function leave() {
+    const form = detail.querySelector("form.mark");
+    if (!form || form.elements.comment.value === form.elements.comment.defaultValue) return;
+    if (form.dataset.verdict) save(form, filled);
+    else drafts.set(filled, form.elements.comment.value);
+  }
+
+  addEventListener("beforeunload", (event) => {
+    leave();
+    if (drafts.size) event.preventDefault();
   });
 })();
