@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 import sealegs as sl
+from loopback import Loopback
 from records import macro_run, record, store
+from runs import run_small
 from sealegs.analysis import Interval, figure
 from sealegs.analysis.significance import holm
 from sealegs.benchmarks.miron.data import MironInputs
@@ -168,6 +170,15 @@ def test_runs_that_were_asked_different_things_are_refused(
         with pytest.raises(UsageError, match="were asked differently") as caught:
             runs_in_order()
         assert named in str(caught.value)
+
+
+def test_an_option_that_was_not_given_is_said_to_be_the_default(tmp_path: Path) -> None:
+    with Loopback() as server:
+        usual, one = (
+            run_small("rgb", tmp_path / name, server, limit=2, noise_rates=rates)
+            for name, rates in (("usual", None), ("one", "0.4"))
+        )
+    assert "Noise rates: A default, B 0.4" in sl.compare(usual, one).differs
 
 
 def test_another_prompt_around_the_same_question_and_documents_is_the_same_question(tmp_path: Path) -> None:

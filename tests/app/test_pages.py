@@ -211,6 +211,30 @@ def test_runs_that_were_asked_the_same_are_tried_first(app: Serving, monkeypatch
     assert "/compare?run=one&amp;run=two" in page, "the newest, which was asked something else, comes after"
 
 
+def test_what_can_be_compared_is_known_without_statistics(
+    app: Serving, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(sl.UsageError) as refusal:
+        sl.compare(runs / "one", runs / "other")
+    monkeypatch.setattr("sealegs.analysis.comparison.compared", None)
+    page = app.visitor.get("/compare?run=one").text
+    assert 'href="/compare?run=one&amp;run=two"' in page
+    assert str(refusal.value) in text_of(page)
+
+
+def test_a_damaged_run_is_not_compared_but_named(app: Serving, runs: Path) -> None:
+    damaged = shutil.copytree(runs / "one", runs / "damaged")
+    try:
+        with (damaged / "records.jsonl").open("a") as file:
+            file.write("{}")
+        reply = app.visitor.get("/compare?run=damaged")
+    finally:
+        shutil.rmtree(damaged)
+    assert reply.status == 422
+    assert "damaged/records.jsonl: it has" in text_of(reply.text)
+    assert "No other run" not in reply.text
+
+
 def test_a_sample_is_shown_in_both_runs(app: Serving, runs: Path) -> None:
     sample = sl.load_run(runs / "one").samples().index.ids[0]
     reply = app.visitor.get(f"/compare?run=one&run=two&sample={quote(sample)}")

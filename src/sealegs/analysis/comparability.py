@@ -143,13 +143,7 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
     A row of a breakdown that has no value in any run is left out.
     """
     common = set.intersection(*(of_run.metrics for of_run in values))
-    usable = [
-        name
-        for name in names
-        if split_name(name, common)[0] in common
-        and all(of_run.is_mean(name) for of_run in values)
-        and any(of_run[name].in_scope.any() for of_run in values)
-    ]
+    usable = [name for name in names if _is_usable(name, common, values)]
     for name in explicit if usable else names:
         if name in usable:
             continue
@@ -168,6 +162,14 @@ def comparable(names: Sequence[str], values: Sequence[RunValues], *, explicit: C
     return usable
 
 
+def _is_usable(name: str, common: Collection[str], values: Sequence[RunValues]) -> bool:
+    return (
+        split_name(name, common)[0] in common
+        and all(of_run.is_mean(name) for of_run in values)
+        and any(of_run[name].in_scope.any() for of_run in values)
+    )
+
+
 def _tags(values: RunValues) -> dict[str, list[str]]:
     """The tags of a run's samples, each with its values in order."""
     names = values.columns.tags
@@ -175,6 +177,17 @@ def _tags(values: RunValues) -> dict[str, list[str]]:
 
 
 # The samples of two runs
+
+
+def check_comparable(first: RunValues, second: RunValues) -> None:
+    """Raise the error with which a comparison of two runs is refused, if it is: without any statistics."""
+    runs, values = [first.run, second.run], [first, second]
+    names = usual_metrics(layout_of(runs), runs)
+    common = first.metrics & second.metrics
+    if not any(_is_usable(name, common, values) for name in names):
+        comparable(names, values, explicit=())
+    before, after = run_names(runs)
+    paired((before, after), (first, second))
 
 
 class RunPair(NamedTuple):
@@ -266,13 +279,23 @@ def _changes(first: Run, second: Run) -> dict[str, str]:
             changes = {name: each for name, each in changes.items() if not f"{name}.".startswith(about)}
             names = [spec and split_spec(spec)[0] for spec in (before, after)]
             changes[f"models.{role}.spec"] = (before, after) if names[0] == names[1] else (names[0], names[1])
-    return {name: _difference(name, *change) for name, change in changes.items()}
+    unset = _with_default(first)
+    return {
+        name: _difference(name, *change, "default" if name in unset else "none")
+        for name, change in changes.items()
+    }
 
 
 def _options(run: Run, kind: str) -> list[str]:
     """The names of the options of a kind, as a spec has them: `asking`, or `in_samples`."""
     options = describe(benchmark_class(run.spec.benchmark).Options)
     return [f"options.{option.name}" for option in options if getattr(option, kind)]
+
+
+def _with_default(run: Run) -> list[str]:
+    """The options of which a run that gives none has a default that is only worked out later."""
+    options = describe(benchmark_class(run.spec.benchmark).Options)
+    return [f"options.{option.name}" for option in options if "[default: " in option.description]
 
 
 def _unrecorded(run: Run) -> list[str]:
@@ -336,14 +359,14 @@ def _lowest(of_run: RunValues, rows: NDArray[np.intp], tag: str) -> list[Tag | N
     return [lowest.get(families[row]) for row in rows.tolist()]
 
 
-def _difference(name: str, first: Any, second: Any) -> str:
-    """What a setting is in two runs, in words: `Language: A en, B all`."""
+def _difference(name: str, first: Any, second: Any, unset: str = "none") -> str:
+    """What a setting is in two runs, in words: `Language: A en, B all`; `unset` where it was not given."""
     words = [part for part in name.split(".")[1:] if part not in ("name", "spec", "identity")]
     title = SETTINGS.get(name) or " ".join(words or [name]).replace("_", " ").capitalize()
 
     def shown(value: Any, other: Any) -> str:
         if value in UNSET:
-            return "all" if name in ("data.lang", "limit") else "none"
+            return "all" if name in ("data.lang", "limit") else unset
         text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
         if (
             isinstance(value, list) and isinstance(other, list) and len(text) > LONGEST_SETTING_CHARS

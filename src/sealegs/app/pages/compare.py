@@ -8,7 +8,8 @@ from typing import Any
 
 from multidict import MultiMapping
 
-from sealegs.analysis.comparison import compare
+from sealegs.analysis.comparability import check_comparable
+from sealegs.analysis.sample_values import RunValues
 from sealegs.app.rendering import Stamp, render_page, stamp
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError
@@ -49,6 +50,7 @@ def _finished(settings: AppSettings) -> list[ListedRun]:
 def _others(settings: AppSettings, name: str) -> str:
     """Which runs one can be compared with, and why not with the rest."""
     run = open_run(settings.runs, name)
+    RunValues(run)  # where this run is damaged, that is said, not that no other was asked the same
     others = [
         each for each in _finished(settings) if each.name != name and each.benchmark == run.spec.benchmark
     ]
@@ -57,10 +59,8 @@ def _others(settings: AppSettings, name: str) -> str:
     others.sort(key=lambda other: _asked(read_spec(Path(other.path))) != asked)
     comparable, refused = [], []
     for other in others[:MOST_OTHERS]:
-        try:
-            compare(run, load_run(other.path))
-        except SealegsError as error:
-            refused.append((other, str(error)))
+        if reason := _why_not(run.path, Path(other.path), stamp(run.path), stamp(Path(other.path))):
+            refused.append((other, reason))
         else:
             comparable.append(other)
     return render_page(
@@ -68,6 +68,16 @@ def _others(settings: AppSettings, name: str) -> str:
         title="Compare with …", run=name, model=run.spec.subject, comparable=comparable, refused=refused,
         more=max(0, len(others) - MOST_OTHERS),
     )  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _why_not(path: Path, other: Path, *_versions: Stamp) -> str:
+    """Why two runs cannot be compared; empty where they can."""
+    try:
+        check_comparable(RunValues(load_run(path)), RunValues(load_run(other)))
+    except SealegsError as error:
+        return str(error)
+    return ""
 
 
 def _asked(spec: RunSpec) -> tuple[Any, ...]:
