@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,7 @@ from browsers import chromium
 from commandline import command
 from runs import run_small
 from scripted import Scripted
+from sealegs.api import launch
 from serving import Serving, serving
 
 pytestmark = pytest.mark.slow
@@ -326,6 +328,45 @@ def start(page: Page, server: Scripted) -> None:
     expect(page.locator("table.hosts")).to_contain_text(server.url.split("/")[2])
     page.get_by_role("button", name="Start").click()
     expect(page).to_have_url(re.compile(r"/run\?run="))
+
+
+def test_the_list_of_runs_follows_a_run_to_its_end(browser: Browser, tmp_path: Path) -> None:
+    held = threading.Semaphore(0)
+
+    def answer(prompt: str) -> str:
+        held.acquire(timeout=PATIENCE_MS / 1000)
+        return "I do not know."
+
+    with Scripted(answer) as server, serving(tmp_path / "runs") as app:
+        spec = f"openai:m?base_url={server.url}"
+        launch.start(tmp_path / "runs", "rgb", spec, limit=2, lang="en", ability="noise", noise_rates="0")
+        page, seen = opened(browser, app)
+        row = page.locator("li.run")
+        expect(row).to_contain_text("asking: 0 of 2 requests")
+        held.release()
+        expect(row).to_contain_text("asking: 1 of 2 requests")
+        stop = row.get_by_role("button", name="Stop").bounding_box()
+        bar = row.locator("progress").bounding_box()
+        assert stop is not None
+        assert bar is not None
+        assert stop["y"] >= bar["y"] + bar["height"] + 4
+        held.release(100)
+        expect(row).to_contain_text("Right in 0 of 2 prompts")
+        expect(row.get_by_role("button")).to_have_count(0)
+        assert seen == []
+        page.context.close()
+
+
+def test_runs_are_chosen_and_compared_without_scrolling(browser: Browser, app: Serving) -> None:
+    page, _ = opened(browser, app)
+    for name in ("one", "two"):
+        page.get_by_label(f"Choose {name} to compare").check()
+    page.mouse.wheel(0, 5_000)
+    button = page.get_by_role("button", name="Compare the chosen runs")
+    expect(button).to_be_in_viewport()
+    button.click()
+    expect(page.get_by_role("heading", name="Differences, paired by sample")).to_be_visible()
+    page.context.close()
 
 
 def test_a_connection_is_tested_before_the_start(browser: Browser, tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ def watched(folder: Path, process: Started | None) -> WatchedProcess:
     if process and state == "failed" and not process.log_tail(1):
         state = "stopped"
     known = progress is not None and progress.total > 0
-    lines = LINES if state in ("failed", "stopped") else 0 if known else 1
+    lines = LINES if state == "failed" else 0 if known or state == "stopped" else 1
     return WatchedProcess(
         name=folder.name,
         state=state,

@@ -22,6 +22,7 @@ class Finding(NamedTuple):
     """What a finished run found, in words."""
 
     verdict: str
+    metric: str
     headline: str
     interval: str
     based_on: str
@@ -69,7 +70,8 @@ def _found(path: str, stamp: int) -> Finding:
     """Kept for as long as its summary is the same."""
     run = load_run(path)
     limits = interval(run.leading, short=True)
-    return Finding(run.verdict, value(run.leading), limits, counts(run.leading, run.layout))
+    based_on = counts(run.leading, run.layout)
+    return Finding(run.verdict, run.layout.headline_title, value(run.leading), limits, based_on)
 
 
 def _begun(process: Started) -> ListedRun:

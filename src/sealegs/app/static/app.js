@@ -2,6 +2,7 @@
 "use strict";
 (() => {
   const SILENT = "The app does not answer: is it still running?";
+  const REFRESH_MS = 2000;
 
   function show(field, value) {
     const name = field.dataset.field;
@@ -30,6 +31,26 @@
       for (const field of process.querySelectorAll("[data-field=words]")) show(field, SILENT);
     });
   }
+
+  // The rows of runs that are being written, as they are on this page when it is asked for again.
+  const live = () => document.querySelectorAll("[data-live]");
+  const timer = live().length && setInterval(async () => {
+    if (document.hidden) return;
+    const reply = await fetch(location.href).catch(() => null);
+    const page = reply?.ok && new DOMParser().parseFromString(await reply.text(), "text/html");
+    for (const row of live()) {
+      const fields = [...row.querySelectorAll("[data-field]")];
+      const now = page && page.querySelector(`[data-run="${CSS.escape(row.dataset.run)}"]`);
+      if (!page) fields.filter(({ dataset }) => dataset.field === "words").forEach((field) => show(field, SILENT));
+      else if (!now) row.remove();
+      else if (now.dataset.live !== row.dataset.live) row.replaceWith(now); // with other buttons
+      else for (const field of fields) {
+        const fresh = now.querySelector(`[data-field=${field.dataset.field}]`);
+        if (fresh) show(field, fresh.tagName === "PROGRESS" ? fresh.getAttribute("value") : fresh.textContent);
+      }
+    }
+    if (!live().length) clearInterval(timer);
+  }, REFRESH_MS);
 
   for (const list of document.querySelectorAll("[data-submits]")) {
     list.addEventListener("change", () => {
