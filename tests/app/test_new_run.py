@@ -88,6 +88,55 @@ def test_every_host_is_listed_with_the_key_that_goes_there(
     ]
 
 
+def test_the_last_look_says_each_key_once_and_has_the_words_of_the_form(
+    app: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROQ_API_KEY", "sk-0123456789abcdef")
+    assert reviewed(app, FORM | {"source": "groq"}).count("GROQ_API_KEY") == 1
+    with Scripted(lambda prompt: "Hello.") as server:
+        page = reviewed(app, FORM | {"address": server.url})
+        tested = app.visitor.post("/new-run/test", fields(page)).text
+    assert "chat" in tested
+    assert "--batch" not in tested
+    for path in ("/new-run?benchmark=rgb", "/build?benchmark=rgb"):
+        assert "[default:" not in app.visitor.get(path).text
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "suggested", "example"),
+    [
+        ("/new-run?benchmark=rgb", "judge", "openai:", "Example: openai:"),
+        ("/new-run?benchmark=mirae", "embedder", "embedded-embedder", "Example: sbert:"),
+        ("/build?benchmark=multiview", "judge", "embedded", "Example: openai:"),
+        ("/build?benchmark=rgb", "model", "hf:", "Example: openai:"),
+    ],
+)
+def test_fields_of_models_have_suggestions_and_an_example(
+    tmp_path: Path, path: str, field: str, suggested: str, example: str
+) -> None:
+    (tmp_path / "models" / "small").mkdir(parents=True)
+    (tmp_path / "models" / "small" / "config.json").write_text("{}")
+    with serving(tmp_path / "runs", models=tmp_path / "models") as app:
+        page = app.visitor.get(path).text
+    tree = html5lib.parse(page, namespaceHTMLElements=False)
+    names = {
+        each.get("id"): [option.get("value") for option in each.iter("option")]
+        for each in tree.iter("datalist")
+    }
+    assert any(name.startswith(suggested) for name in names[f"option-{field}-list"])
+    assert example in page
+
+
+def test_another_method_is_the_first_field_when_a_run_of_methods_is_repeated(tmp_path: Path) -> None:
+    run_small("multiview", tmp_path / "runs" / "methods")
+    with serving(tmp_path / "runs") as app:
+        page = app.visitor.get("/new-run?like=methods").text
+    assert "Its models are in the field “Methods”: name another there." in page
+    assert page.index('name="option-method"') < page.index('name="data"')
+    for kind in ("embed:embedded-embedder", "rerank:hf:PATH", "rewrite:openai:NAME+", "judge:anthropic:NAME"):
+        assert kind in page
+
+
 def test_a_server_without_a_key_is_listed_too(app: Serving) -> None:
     page = reviewed(app, FORM | {"address": "http://127.0.0.1:9/v1"})
     assert "127.0.0.1:9" in page

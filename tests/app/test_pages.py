@@ -126,6 +126,9 @@ def test_a_fault_is_a_page_without_its_details(
         ("/run?run=one&sample=zz", 422, "this run has no sample 'zz'."),
         ("/scorecard?of=zz", 422, "no finished run here is 'zz'."),
         ("/scorecard?model=zz", 422, "no finished run here is of 'zz'."),
+        ("/scorecard?run=one&run=zz", 422, "no finished run here of this model is 'zz'."),
+        (f"/run?run={'a' * 5_000}", 422, "a…' is not the name of a run below"),
+        ("/samples?run=one&rows=8", 422, "rows=8: give numbers from 0 to 7"),
     ],
 )
 def test_an_address_that_leads_nowhere_is_said_on_a_page(
@@ -280,6 +283,30 @@ def test_tokenizers_are_compared(app: Serving, tmp_path: Path) -> None:
     assert absent.status == 422
     assert "this page does not call huggingface.co" in absent.text
     assert ">embedded\nhf:someone/model</textarea>" in absent.text, "what was typed is still there"
+
+
+def test_a_run_has_one_name_in_the_app(app: Serving, runs: Path, tmp_path: Path) -> None:
+    """Its model's, with its folder in the list of runs where another has that model too."""
+    for name in ("same", "suite/same"):
+        shutil.copytree(runs / "one", tmp_path / "folder" / name)
+    model = "<b>one</b>"
+    with serving(tmp_path / "folder") as app:
+        board = text_of(app.visitor.get("/leaderboard").text)
+        assert all(f"{model} ({name})" in board for name in ("same", "suite/same")), board
+        for path in ("/compare?run=same&run=suite/same", "/scorecard?of=same"):
+            page = app.visitor.get(path)
+            assert page.status == 200
+            assert str(tmp_path) not in page.text, path
+        assert f"A: {model} (same)" in text_of(app.visitor.get("/compare?run=same&run=suite/same").text)
+        for path in ("/", "/compare"):
+            assert re.search(r"\d\d:\d\d UTC", text_of(app.visitor.get(path).text))
+
+
+def test_a_report_names_options_as_the_forms_do(app: Serving, runs: Path) -> None:
+    text = text_of(app.visitor.get("/run?run=one").text)
+    assert "“Order of the documents” balanced varies it" in text
+    assert "--doc-order" not in text
+    assert "--doc-order balanced varies it" in text_of((runs / "one" / "report.html").read_text())
 
 
 # Marks

@@ -14,9 +14,11 @@ from aiohttp.web import FileField
 from msgspec import NODEFAULT, Struct
 from multidict import MultiMapping
 
+from sealegs.api.listing import suggested_models
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.files.package_data import read_json
+from sealegs.models.presets import presets
 from sealegs.options import Option, describe
 from sealegs.page.format import capitalised
 
@@ -25,6 +27,10 @@ N = TypeVar("N", int, float)
 PREFIX = "option-"
 """Before the name of an option in a form."""
 FLAG = re.compile(r"--([a-z][a-z-]+)(?: [A-Z]{2,}\b)?")
+IN_A_PAGE = re.compile(r'<span style="white-space: nowrap">(--[a-z-]+)</span>')
+"""Such an option in a report, as the filter `sentence` writes it."""
+DEFAULT = re.compile(r"\s*\[default: (.*)\]$")
+"""At the end of an option's description."""
 PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz", ".zip")
 """Endings of files that are not text."""
 SEPARATOR = "; "
@@ -41,10 +47,10 @@ class Field(Struct, frozen=True, kw_only=True):
     name: str
     title: str
     help: str
-    kind: Literal["text", "number", "yes", "choice", "some", "lines", "file"]
+    kind: Literal["text", "number", "yes", "choice", "some", "lines", "file", "model"]
     value: str = ""
     choices: dict[str, str] = {}
-    """Of a choice: each value and the words for it."""
+    """Of a choice: each value and the words for it; of a file or a model: what is suggested."""
     step: str = ""
 
 
@@ -52,6 +58,7 @@ class _Presentation(Struct, frozen=True):
     """How options are shown: `options.json`."""
 
     titles: dict[str, str]
+    examples: dict[str, str]
     choices: dict[str, dict[str, str]]
     """Of an option that takes several of a few values, separated by commas: each with words for it. Its
     default is all of them."""
@@ -72,6 +79,12 @@ def with_titles(text: str) -> str:
     return FLAG.sub(lambda flag: f"“{title(flag[1].replace('-', '_')).partition(' (')[0]}”", text)
 
 
+def page_with_titles(page: str, kind: type[Struct]) -> str:
+    """A report whose sentences name the options of a benchmark as the forms do."""
+    flags = {f"--{option.name.replace('_', '-')}" for option in describe(kind)}
+    return IN_A_PAGE.sub(lambda flag: with_titles(flag[1]) if flag[1] in flags else flag[0], page)
+
+
 def fields(kind: type[Struct], settings: AppSettings, given: Mapping[str, Any]) -> list[Field]:
     """A field for each option, with what was given for it."""
     return [_field(option, settings, given.get(option.name)) for option in describe(kind)]
@@ -81,7 +94,11 @@ def _field(option: Option, settings: AppSettings, given: Any) -> Field:
     default = None if option.default is NODEFAULT else option.default
     value = default if given is None else given
     name, words = option.name, with_titles(option.description.replace("; repeat", "; one per line"))
+    words = DEFAULT.sub(r" Default: \1.", words)
     words = words.removeprefix(f"{title(name)}.").strip()  # not twice, one above the other
+    specs = _models(name, settings)
+    if example := _presentation().examples.get(name) or next((spec for spec in specs if ":" in spec), ""):
+        words = f"{words} Examples: {example}." if ";" in example else f"{words} Example: {example}."
     base: dict[str, Any] = {"name": f"{PREFIX}{name}", "title": title(name), "help": words}
     choices = _presentation().choices.get(name)
     every = value in (None, "all", default)
@@ -102,7 +119,20 @@ def _field(option: Option, settings: AppSettings, given: Any) -> Field:
         return Field(**base, kind="number", value=_text(value), step=step)
     if get_origin(option.type) is tuple:
         return Field(**base, kind="lines", value="\n".join(value or ()))
+    if specs:
+        return Field(**base, kind="model", value=_text(value), choices=dict.fromkeys(specs, ""))
     return Field(**base, kind="text", value=_text(value))
+
+
+def _models(name: str, settings: AppSettings) -> list[str]:
+    """The models that are suggested for an option that names one; none for any other."""
+    folders = settings.model_folders().values()
+    if name == "embedder":
+        return ["embedded-embedder", *(f"sbert:{path}" for path in folders)]
+    if name not in ("model", "judge", "validate"):
+        return []
+    listed = [presets()[scheme].spec(name) for scheme, names in suggested_models().items() for name in names]
+    return [*listed, "embedded", *(f"hf:{path}" for path in folders)]
 
 
 def _text(value: Any) -> str:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from aiohttp import web
+from markupsafe import escape
 
 from sealegs.app.settings import SETTINGS, AppSettings
 from sealegs.errors import SealegsError, UsageError
@@ -107,8 +108,14 @@ def render_page(settings: AppSettings, template: str, address: str, /, **values:
         benchmark_title=benchmark_title,
         **values,
     )
-    # A reader of a read-only app may be a stranger: runs are named as in the list of runs.
-    return text.replace(f"{settings.runs}{os.sep}", "") if settings.read_only else text
+    # A reader of a read-only app may be a stranger.
+    return named_as_listed(settings, text) if settings.read_only else text
+
+
+def named_as_listed(settings: AppSettings, text: str) -> str:
+    """A page with runs under their names in the list of runs: without the folder that all are in."""
+    text = text.replace(str(escape(f"{settings.runs}{os.sep}")), "")
+    return text.replace(str(escape(f" ({settings.runs.name}{os.sep}")), " (")
 
 
 def stamp(folder: Path) -> Stamp:

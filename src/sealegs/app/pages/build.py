@@ -49,7 +49,7 @@ def _form(settings: AppSettings, asked: str, form: MultiMapping[Any] | None = No
         titles={each: benchmark_title(each) for each in builders},
         shown=options[:SHOWN],
         rest=options[SHOWN:],
-        problem=problem,
+        problem=fields.with_titles(problem),
         builds=[(watched(Path(each.path), each), each.task.benchmark, _files(each)) for each in processes],
     )  # fmt: skip
 

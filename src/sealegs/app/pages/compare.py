@@ -10,7 +10,7 @@ from multidict import MultiMapping
 
 from sealegs.analysis.comparability import check_comparable
 from sealegs.analysis.sample_values import RunValues
-from sealegs.app.rendering import Stamp, render_page, stamp
+from sealegs.app.rendering import Stamp, named_as_listed, render_page, stamp
 from sealegs.app.settings import AppSettings
 from sealegs.errors import SealegsError
 from sealegs.harness.folder import load_run
@@ -63,11 +63,12 @@ def _others(settings: AppSettings, name: str) -> str:
             refused.append((other, reason))
         else:
             comparable.append(other)
-    return render_page(
+    page = render_page(
         settings, "compare_with.html", "/compare",
         title="Compare with …", run=name, model=run.spec.subject, comparable=comparable, refused=refused,
         more=max(0, len(others) - MOST_OTHERS),
     )  # fmt: skip
+    return named_as_listed(settings, page)
 
 
 @lru_cache(maxsize=1024)
@@ -95,11 +96,12 @@ def _comparison(settings: AppSettings, names: tuple[str, ...], _versions: tuple[
     described = describe(*runs)
     _ = described.comparison  # refused with its reason where they cannot be paired
     changes = [flip for flip in flips(runs[0], runs[1]) if flip.difference][:MOST_CHANGES]
-    return render_page(
+    page = render_page(
         settings, "comparison.html", "/compare",
         title=described.title, described=described, samples=None, names=names, changes=changes,
         unit=runs[0].layout.metrics[0].unit,
     )  # fmt: skip
+    return named_as_listed(settings, page)
 
 
 def _sample(settings: AppSettings, names: tuple[str, ...], sample: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import quote
 from multidict import MultiMapping
 
 from sealegs.analysis.leaderboard import leaderboard
-from sealegs.app.rendering import Stamp, render_page, stamp
+from sealegs.app.rendering import Stamp, named_as_listed, render_page, stamp
 from sealegs.app.settings import AppSettings
 from sealegs.harness.folder import load_run
 from sealegs.harness.stored.listing import list_runs
@@ -23,11 +23,12 @@ def page(settings: AppSettings, query: MultiMapping[str]) -> str:
     folders = sorted({run.name.rpartition("/")[0] for run in finished} - {""})
     chosen = [run for run in finished if not folder or run.name.startswith(f"{folder}/")]
     ranked, alone = _ranked(tuple((run.name, run.path, stamp(Path(run.path))) for run in chosen))
-    return render_page(
+    page = render_page(
         settings, "leaderboard.html", "/leaderboard",
         title="Leaderboard", boards=ranked, alone=alone,
         folders={name: name for name in folders}, folder=folder,
     )  # fmt: skip
+    return named_as_listed(settings, page)
 
 
 @lru_cache(maxsize=16)

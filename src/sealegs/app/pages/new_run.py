@@ -154,7 +154,8 @@ def _reviewed(
     settings: AppSettings, chosen: RunRequest, form: MultiMapping[Any], trial: ModelTrial | str | None = None
 ) -> str:
     plan = dry_run(chosen.benchmark, **chosen.arguments)
-    shown = plan.overview()
+    # The table of hosts has the keys that are sent.
+    shown = replace(plan, keys=tuple(key for key in plan.keys if " goes to " not in key)).overview()
     refs = model_refs(load_benchmark(chosen.benchmark, chosen.options), chosen.benchmark, chosen.model)
     requests = sum(plan.requests.values())
     return render_page(
@@ -165,10 +166,17 @@ def _reviewed(
         requests=requests,
         time=_expected_time(settings, chosen, requests),
         calls=calls_of(refs, chosen.sources),
-        trial=trial,
+        trial=_in_words_of_the_form(trial),
         signs=SIGNS,
         fields=sealed([*fields.repeated(form, chosen.options), ("data", chosen.data)]),
     )  # fmt: skip
+
+
+def _in_words_of_the_form(trial: ModelTrial | str | None) -> ModelTrial | str | None:
+    """What was found out about the model, without batches, which the form cannot ask for."""
+    if not isinstance(trial, ModelTrial):
+        return trial and fields.with_titles(trial)
+    return replace(trial, trials=[each for each in trial.trials if each.name != "batch"])
 
 
 def _expected_time(settings: AppSettings, chosen: RunRequest, requests: int) -> str:

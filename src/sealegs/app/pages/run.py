@@ -15,6 +15,7 @@ from multidict import MultiMapping
 from sealegs.api import launch
 from sealegs.api.launch import Started
 from sealegs.api.so_far import SoFar, so_far
+from sealegs.app import fields
 from sealegs.app.progress import watched
 from sealegs.app.rendering import Stamp, render_page, stamp
 from sealegs.app.settings import SETTINGS, AppSettings
@@ -23,8 +24,9 @@ from sealegs.files.lock import is_written
 from sealegs.harness.control import stop as ask_to_stop
 from sealegs.harness.folder import Run, load_run
 from sealegs.harness.folder.spec import read_spec
-from sealegs.harness.registry import benchmark_title
+from sealegs.harness.registry import benchmark_class, benchmark_title
 from sealegs.harness.stored.listing import open_run, path_of
+from sealegs.page.examples import shortened
 from sealegs.page.format import interval, nouns, value
 from sealegs.report.describe import describe
 from sealegs.report.samples.table import SampleTable, row_texts, sample_data
@@ -61,9 +63,10 @@ def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> st
     run = load_run(path)
     samples = SampleTable(source=f"/samples?run={quote(name)}")
     described = describe(run)
-    return render_page(
+    page = render_page(
         settings, "run.html", "/", title=described.title, described=described, run=name, samples=samples
     )
+    return fields.page_with_titles(page, benchmark_class(run.spec.benchmark).Options)
 
 
 def samples(settings: AppSettings, query: MultiMapping[str]) -> web.Response:
@@ -78,16 +81,19 @@ def _samples(settings: AppSettings, query: MultiMapping[str]) -> Any:
     if words := query.get("search"):
         return run.samples().select(search=words)
     if rows := query.get("rows"):
-        return row_texts(run.samples(), _row_numbers(rows))
+        return row_texts(run.samples(), _row_numbers(rows, len(run.samples())))
     marks = {mark.sample: mark.verdict for mark in run.marks() if not mark.metric}
     return sample_data(run, source=f"/sample?run={quote(name)}", marks=marks)
 
 
-def _row_numbers(text: str) -> list[int]:
+def _row_numbers(text: str, count: int) -> list[int]:
     try:
-        return msgspec.json.decode(f"[{text}]", type=list[int])
+        rows = msgspec.json.decode(f"[{text}]", type=list[int])
     except msgspec.DecodeError:
-        raise UsageError(f"rows={text}: give numbers of rows, separated by commas.") from None
+        rows = [-1]
+    if not all(0 <= row < count for row in rows):
+        raise UsageError(f"rows={shortened(text)}: give numbers from 0 to {count - 1}, separated by commas.")
+    return rows
 
 
 # While it runs

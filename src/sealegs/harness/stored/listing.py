@@ -18,6 +18,7 @@ from sealegs.errors import SealegsError, UsageError, place_of
 from sealegs.files import lock
 from sealegs.harness.folder import Run, load_run
 from sealegs.harness.folder.layout import run_file
+from sealegs.page.examples import shortened
 from sealegs.types import Figure
 
 State: TypeAlias = Literal["finished", "running", "unfinished", "broken"]
@@ -68,11 +69,15 @@ def path_of(folder: str | Path, name: str) -> Path:
     parts = PurePosixPath(name).parts
     path = Path(folder)
     outside = not name or "\\" in name or "\0" in name or PurePosixPath(name).is_absolute() or ".." in parts
-    for part in () if outside else parts:
-        path /= part
-        outside = outside or part.startswith(".") or path.is_symlink()
-    if outside or not path.resolve().is_relative_to(Path(folder).resolve()):
-        raise UsageError(f"{name!r} is not the name of a run below {folder}: see `sealegs list runs`.")
+    try:
+        for part in () if outside else parts:
+            path /= part
+            outside = outside or part.startswith(".") or path.is_symlink()
+        outside = outside or not path.resolve().is_relative_to(Path(folder).resolve())
+    except OSError:  # no folder can have such a name: it is too long, say
+        outside = True
+    if outside:
+        raise UsageError(f"{shortened(name)!r} is not the name of a run below {folder}.")
     return path
 
 
