@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import threading
 import time
@@ -152,11 +153,19 @@ def test_the_address_has_what_is_chosen_and_keys_mark(browser: Browser, app: Ser
     page.context.close()
 
 
+@pytest.fixture
+def unmarked(runs: Path, tmp_path: Path) -> Iterator[tuple[Serving, sl.Run]]:
+    """An app over one run, `unmarked`, of the test's own."""
+    folder = shutil.copytree(runs / "two", tmp_path / "unmarked", ignore=shutil.ignore_patterns("marks*"))
+    with serving(tmp_path) as app:
+        yield app, sl.load_run(folder)
+
+
 def test_enter_saves_the_comment_with_the_mark_that_is_there(
-    browser: Browser, app: Serving, runs: Path
+    browser: Browser, unmarked: tuple[Serving, sl.Run]
 ) -> None:
-    run = sl.load_run(runs / "other")
-    page, seen = opened(browser, app, "/run?run=other")
+    app, run = unmarked
+    page, seen = opened(browser, app, "/run?run=unmarked")
     row, comment = page.locator("tr.sample").nth(2), page.get_by_label("Comment")
     row.get_by_role("button").click()
     comment.fill("not decided")
@@ -176,9 +185,9 @@ def test_enter_saves_the_comment_with_the_mark_that_is_there(
     page.context.close()
 
 
-def test_a_typed_comment_is_not_lost_with_its_row(browser: Browser, app: Serving, runs: Path) -> None:
-    run = sl.load_run(runs / "other")
-    page, seen = opened(browser, app, "/run?run=other")
+def test_a_typed_comment_is_not_lost_with_its_row(browser: Browser, unmarked: tuple[Serving, sl.Run]) -> None:
+    app, run = unmarked
+    page, seen = opened(browser, app, "/run?run=unmarked")
     rows, comment = page.locator("tr.sample"), page.get_by_label("Comment")
     rows.nth(0).get_by_role("button").click()
     page.get_by_role("button", name="The check is right").click()

@@ -120,7 +120,7 @@ def test_fields_of_models_have_suggestions_and_an_example(
         page = app.visitor.get(path).text
     tree = html5lib.parse(page, namespaceHTMLElements=False)
     names = {
-        each.get("id"): [option.get("value") for option in each.iter("option")]
+        each.get("id"): [option.get("value") or "" for option in each.iter("option")]
         for each in tree.iter("datalist")
     }
     assert any(name.startswith(suggested) for name in names[f"option-{field}-list"])
