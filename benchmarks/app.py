@@ -19,7 +19,8 @@ from urllib.parse import quote
 
 PAGES = (
     "/", "/new-run", "/run?run={0}", "/samples?run={0}", "/samples?run={0}&search=sail", "/sample?run={0}",
-    "/compare?run={0}&run={1}", "/leaderboard", "/scorecard?of={0}", "/build", "/explained",
+    "/compare?run={0}", "/compare?run={0}&run={1}", "/leaderboard", "/scorecard?of={0}",
+    "/build", "/explained",
 )  # fmt: skip
 SETTLE_S = 2.0
 """About what a person needs to open a browser: meanwhile the app imports what pages need."""

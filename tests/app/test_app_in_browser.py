@@ -25,6 +25,7 @@ from runs import run_small
 from scripted import Scripted
 from sealegs.api import launch
 from serving import Serving, serving
+from suites import until
 
 pytestmark = pytest.mark.slow
 
@@ -210,6 +211,23 @@ def test_a_typed_comment_is_not_lost_with_its_row(browser: Browser, unmarked: tu
     page.wait_for_event("dialog")
     [asked] = seen
     assert asked.startswith("dialog")
+    page.context.close()
+
+
+def test_a_typed_comment_is_not_lost_with_the_page_of_a_sample(
+    browser: Browser, unmarked: tuple[Serving, sl.Run]
+) -> None:
+    app, run = unmarked
+    sample = run.samples().index.ids[0]
+    run.mark(sample, verdict="wrong")
+    page, seen = opened(browser, app, "/sample?run=unmarked")
+    page.get_by_label("Comment").fill("typed last")
+    page.get_by_label("Comment").blur()
+    page.keyboard.press("j")
+    expect(page.get_by_text("unmarked, 2 of 8")).to_be_visible()
+    until(lambda: [mark.comment for mark in run.marks()] == ["typed last"])
+    assert [mark.verdict for mark in run.marks()] == ["wrong"]
+    assert seen == []
     page.context.close()
 
 
