@@ -280,6 +280,17 @@ def test_particles_agree_with_the_end_of_the_noun(stem: str, rest: str, same: bo
         (r"따라서 답은 \boxed{예}입니다.", True), (r"所以 \boxed{不是}", False), (r"\boxed{206}", None),
         ("Yes? No, they are lower.", False), ("Equal? Yes.", True), ("相同吗？不，更低。", False),
         ("Yes, they are. Wait, no, they are lower.", False), ("Yes, actually they are.", True),
+        ("Great question! No, they are lower.", False), ("Thanks for asking. **Yes.**", True),
+        ("Based on what I know, no.", False), ("In our case, yes: 0.39 and 0.39.", True),
+        ("In law, yes; in fact, no.", None), ("In law: yes. In fact: no.", None), ("Yes, and no.", None),
+        ("It depends.", None), ("Some would say: yes. It depends.", None), ("Hi! 😊 No.", False),
+        ("# Answer\n\nNo\n\n## Why\n\nLower.", False), ("Good question, no doubt about it.", None),
+        ("Equal? Good question! Hm? No.", False), ("I'd say no.", False), ("Verdict: yes", True),
+        ("The popular answer is yes.", None), ("That's an easy one: no.", False),
+        ("They are lower. Yes, many get this wrong.", None), ("Strictly speaking no.", False),
+        ("Yes/No: No", False), ("This statement is false.", False),
+        ("좋은 질문입니다. 아니요, 다릅니다.", False), ("일반적으로는, 네.", True), ("답은 예입니다.", True),
+        ("根据定义,不是。91=7×13。", False), ("好问题！是的。", True), ("是，也不是。", None),
     ],
 )  # fmt: skip
 def test_a_reply_says_yes_or_no_with_its_first_words_or_its_conclusion(reply: str, said: bool | None) -> None:

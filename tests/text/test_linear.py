@@ -85,6 +85,7 @@ MORE = [
     "one point two ", " to one",
     "one thousand and ", "January 1, ", "百分之", "I cannot ", "1.", "\u200d", "Silverton did not ", "&#x41;",
     "sk-abcdef", ", but ", "\ufdfa", "[", "so ", "1억 2천만 ",
+    "no, ", "Hi! ", ": yes",
 ]  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sealegs.text.answer_check.restated import restated
+from sealegs.text.answer_check.restated import restated, said
 from sealegs.text.answer_search.yes_no import yes_or_no
 
 YES = {
@@ -17,6 +17,11 @@ YES = {
     ],
     "Is it true that bats lay eggs?": ["Bats lay eggs in caves."],
     "If it rains, do bats lay eggs, and why?": ["Are they eggs? Bats do lay eggs."],
+    "Is Mercury closer to the Sun than Venus?": ["Mercury is closer to the Sun."],
+    "Is Portuguese spoken in Brazil?": ["In Brazil Portuguese is spoken."],
+    "Did Brutus kill Caesar?": ["Caesar was killed by Brutus."],
+    "지구는 태양의 둘레를 돕니까?": ["지구는 태양의 둘레를 돕니다."],
+    "地球绕着太阳转吗？": ["地球绕着太阳转。"],
     "鲸鱼是鱼吗？": ["鲸鱼是最大的鱼类。"],
     "鲸鱼是不是鱼？": ["鲸鱼是鱼。"],
     "堪培拉是澳大利亚的首都吗？": ["澳大利亚的首都是堪培拉。"],
@@ -34,8 +39,13 @@ NO = {
     "Is 91 a prime number?": [
         "Let's check if 91 is a prime number. 91 = 7 × 13, so 91 is not a prime number.",
         "It is, as it happens, not prime.",
+        "It is not the case that 91 is prime.",
     ],
     "Is Canberra the capital of Australia?": ["Canberra is not the capital; Sydney is."],
+    "Is Mercury closer to the Sun than Venus?": ["Venus is closer to the Sun than Mercury."],
+    "Is the dam still in operation?": ["The dam is no longer in operation."],
+    "헬륨은 공기보다 가볍습니까?": ["공기는 헬륨보다 가볍습니다."],
+    "氦气比空气轻吗？": ["空气比氦气轻。"],
     "Do penguins live wild in the Arctic?": ["Penguins do not live in the Arctic."],
     "鲸鱼是鱼吗？": ["鲸鱼不是鱼，而是哺乳动物。", "鲸鱼虽然名字里有鱼，但不是鱼。"],
     "堪培拉是澳大利亚的首都吗？": ["堪培拉不是首都，悉尼才是。"],
@@ -66,6 +76,16 @@ NEITHER = {
     ],
     "Do penguins live wild in the Arctic?": ["Penguins live, as far as I know, in the Antarctic."],
     "Isn't 91 a prime number?": ["91 is prime."],
+    "Is Mercury closer to the Sun than Venus?": [
+        "Venus is closer to the Sun.",
+        "Mercury is close to the Sun.",
+    ],
+    "Does the Earth orbit the Sun?": ["The Sun orbits the Earth.", "The Sun does not orbit the Earth."],
+    "Is Rome in Italy?": ["Italy is in Rome."],
+    "Was Caesar killed by Brutus?": ["Brutus was killed by Caesar."],
+    "지구는 태양의 둘레를 돕니까?": ["태양은 지구의 둘레를 돕니다."],
+    "고양이는 쥐를 먹습니까?": ["쥐는 고양이를 먹습니다."],
+    "地球绕着太阳转吗？": ["太阳绕着地球转。"],
     "Who saw the whale?": ["Ann saw the whale."],
     "?": ["Bats."],
     "鲸鱼是鱼吗？": ["鲸鱼吃鱼。", "鲸鱼不吃鱼。", "很多人以为鲸鱼是鱼。", "鲸鱼和鱼都生活在水里。"],
@@ -85,6 +105,17 @@ def test_a_reply_says_yes_or_no_by_stating_what_is_asked(
     pairs = [(question, reply) for question, listed in replies.items() for reply in listed]
     assert [pair for pair in pairs if yes_or_no(pair[1]) is not None] == []
     assert [pair for pair in pairs if restated(pair[1], pair[0]) is not verdict] == []
+
+
+@pytest.mark.parametrize(
+    ("reply", "verdict"),
+    [
+        ("Of course! A whale is not a fish.", False), ("Of course! They swim.", True),
+        ("네, 설명해 드리겠습니다. It is not a fish.", False), ("Sure! They swim.", None),
+    ],
+)  # fmt: skip
+def test_a_consent_says_yes_where_nothing_else_says_it(reply: str, verdict: bool | None) -> None:
+    assert said(reply, "Is a whale a fish?") is verdict
 
 
 @pytest.mark.parametrize(

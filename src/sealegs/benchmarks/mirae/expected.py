@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from sealegs.analysis.repeats import SHARES
 from sealegs.models.reasoning import split_reasoning
-from sealegs.text.answer_check.restated import restated
+from sealegs.text.answer_check.restated import said
 from sealegs.text.answer_check.stated import stated_answer
 from sealegs.text.answer_search.mention import Answer
-from sealegs.text.answer_search.yes_no import polarity, yes_or_no
+from sealegs.text.answer_search.yes_no import polarity
 from sealegs.types import Response
 
 MIN_ANSWERS = 2
@@ -33,22 +33,16 @@ def given_words(text: str, expected: Answer, question: str) -> list[str] | None:
     named = tuple(tuple(each for each in part if polarity(each) is None) or part for part in expected)
     for part, stated in zip(expected, stated_answer(visible, named, question), strict=True):
         sides = {side for alternative in part if (side := polarity(alternative)) is not None}
-        said = _said(visible, question) if len(sides) == 1 else None
-        if said is not None and said not in sides:
+        verdict = said(visible, question) if len(sides) == 1 else None
+        if verdict is not None and verdict not in sides:
             return None
-        if said is not None:
-            words.append("yes" if said else "no")
+        if verdict is not None:
+            words.append("yes" if verdict else "no")
         elif stated is None or None not in map(polarity, part):
             return None
         else:
             words.append(stated)
     return words
-
-
-def _said(text: str, question: str) -> bool | None:
-    """Whether a text says yes or no: by the word, or by stating what the question asks."""
-    said = yes_or_no(text)
-    return restated(text, question) if said is None else said
 
 
 def right_answers(

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from sealegs.text.answer_check.clauses import Clause, clauses, ends_sentence
 from sealegs.text.answer_check.wording import ClassifiedReply, asks_yes_or_no, form, read
-from sealegs.text.answer_search.korean import HANGUL
+from sealegs.text.answer_search.korean import HANGUL, noun
 from sealegs.text.answer_search.mention import ends, plain_query, text_words
-from sealegs.text.answer_search.normalization import HAN
+from sealegs.text.answer_search.normalization import HAN, Word
+from sealegs.text.answer_search.yes_no import consents, yes_or_no
 
 _SENTENCE = re.compile(r"[^.!?;\n。！？；]+[.!?;\n。！？；]?")
 _ASKS_WHETHER_TRUE = re.compile(r"^is it (?:true|correct|right|the case) that ", re.IGNORECASE)
@@ -44,19 +45,57 @@ _OF_ANOTHER = re.compile("[wMO#]x[xom]*Q")
 """A word of the question that only belongs to another: "bigger than a fish"."""
 _ANOTHER_IS = re.compile("Q[wM]+B|B[^BQ]*$|QM")
 """Another subject or predicate beside the question's words: "whale sharks are fish"."""
+_PREPOSITIONS = frozenset(
+    (
+        *(
+            "in",
+            "on",
+            "at",
+            "of",
+            "to",
+            "from",
+            "into",
+            "than",
+            "by",
+            "with",
+            "for",
+            "under",
+            "over",
+            "above",
+        ),
+        *("below", "before", "after", "through", "比", "在", "绕", "被", "由", "于", "到"),
+    )
+)
+_PARTICLES = frozenset(("보다", "를", "을", "의", "에서", "에게", "에", "으로", "로"))
+_ROLES = _PREPOSITIONS | _PARTICLES
+_OF_SUBJECTS = ("은", "는", "이", "가")
+_NOT_THE_CASE = {"not", "case"}
+_COMPARING = ("than", "比", "보다")
+_COMPARATIVE = re.compile("[a-z]{2,20}er|more|less|更|더|还")
 _MYTHS = frozenset(("myth", "misconception", "fallacy"))
+
+
+def said(text: str, question: str) -> bool | None:
+    """Whether a text says yes or no: by the word, or by stating what the question asks. "Of course!" counts
+    where nothing else says it."""
+    verdict = yes_or_no(text)
+    verdict = restated(text, question) if verdict is None else verdict
+    return True if verdict is None and consents(text) else verdict
 
 
 def restated(text: str, question: str) -> bool | None:
     """What a reply says to the question by stating it, or that it is not so; None where it does neither."""
     asked = _asked_clause(plain_query(question))
     asked_words, asked_letters = _content(asked)
+    roles = _roles(text_words(asked))
     if not asked_words or _NEGATED.search(asked_letters):
         return None
     reading = read(text_words(_same_verbs(_without_questions(text), asked)), asked, {})
     rows = clauses(reading, asked)
     copula = "B" in asked_letters
-    verdicts = (_stated(rows, number, reading, asked_words, copula=copula) for number in range(len(rows)))
+    verdicts = (
+        _stated(rows, number, reading, asked_words, roles, copula=copula) for number in range(len(rows))
+    )
     return next((verdict for verdict in verdicts if verdict is not None), None)
 
 
@@ -90,26 +129,40 @@ def _repeated(reading: ClassifiedReply, start: int, end: int) -> list[str]:
 
 
 def _stated(
-    rows: Sequence[Clause], number: int, reading: ClassifiedReply, asked: Sequence[str], *, copula: bool
+    rows: Sequence[Clause],
+    number: int,
+    reading: ClassifiedReply,
+    asked: Sequence[str],
+    roles: Mapping[str, str],
+    *,
+    copula: bool,
 ) -> bool | None:
     """What one clause says to the question."""
     letters, start = rows[number].letters, rows[number].start
     tokens = reading.tokens[start : start + len(letters)]
-    texts = [word.text for token in tokens for word in reading.words[token.start : token.end]]
+    listed = reading.words[tokens[0].start : tokens[-1].end]
+    texts = [word.text for word in listed]
     wrong = "e" in letters or not _MYTHS.isdisjoint(texts)
-    denied = bool(_NEGATED.search(letters)) != wrong
+    denied = (bool(_NEGATED.search(letters)) or set(texts) >= _NOT_THE_CASE) != wrong
     if _SHORT.fullmatch(" ".join(texts)):
         return not denied if denied or ends_sentence(rows, number) else None
     repeated = _repeated(reading, start, start + len(letters))
     missing = Counter(asked) - Counter(repeated)
     if texts[0] in _PRONOUNS:
         missing.pop(asked[0], None)
+    compared = next((word for word in asked if roles.get(word) in _COMPARING), "")
+    if compared in missing and any(map(_COMPARATIVE.fullmatch, texts)):
+        for word in asked[asked.index(compared) :] if roles[compared] == "than" else [compared]:
+            missing.pop(word, None)
     bare = not _OTHER_CONTENT.search(letters)
     korean = bool(re.match(f"[{HANGUL}]", asked[0]))
     if _UNSTATED.search(letters) or _OF_ANOTHER.search(letters):
         return None
     if korean and not re.search("Q[x~n]*$", letters):
         return None  # the predicate comes last
+    exchanged = _exchanged(listed, asked, roles, copula=copula)
+    if exchanged:  # "A is bigger than B" says that B is not bigger
+        return False if exchanged in _COMPARING and bare and not missing and not denied else None
     is_said = "B" in letters or any("是" in text for text in texts)
     longer = re.search("Q(w+)m*$", letters)  # "fish eaters", but 鱼类 is one character longer than 鱼
     longer = longer if longer and len(longer[1]) > bool(re.match(f"[{HAN}]", asked[0])) else None
@@ -122,6 +175,44 @@ def _stated(
         subject = set(missing) == {asked[0]} or (missing.total() == 1 and len(asked) >= MANY_WORDS)
         complete = not missing or (names_predicate and (korean or subject))
     return not denied if complete else None
+
+
+def _roles(listed: Sequence[Word]) -> dict[str, str]:
+    """By the form of each word, the preposition before it, or the particle that is written on to it."""
+    roles: dict[str, str] = {}
+    before = ""
+    for word in listed:
+        if word.text == "着":
+            continue
+        own = word.text[len(noun(word.text)) :] if re.match(f"[{HANGUL}]", word.text) else ""
+        roles.setdefault(form(word.text), own or (before if before in _PREPOSITIONS else ""))
+        before = word.text
+    return roles
+
+
+def _exchanged(
+    listed: Sequence[Word], asked: Sequence[str], roles: Mapping[str, str], *, copula: bool
+) -> str | None:
+    """By which preposition, particle or order a clause has the subject of the question for its object:
+    "The Sun orbits the Earth", of "Does the Earth orbit the Sun?"."""
+    order = {word: place for place, word in reversed(list(enumerate(asked)))}
+    found = [text for word in listed if (text := form(word.text)) in order]
+    now, subject = _roles(listed), asked[0]
+    for word in found:
+        others = [each for each in asked if roles.get(each) == now[word]]
+        moved = others and all(order[word] < order[each] and now.get(each) != now[word] for each in others)
+        if moved and now[word] in _ROLES:
+            return now[word]
+    if subject not in found:
+        compared = any(roles[word] in _COMPARING and now[word] not in _COMPARING for word in found)
+        return "order" if compared else None
+    if copula or found[0] == subject or roles[subject] in _ROLES or now[subject] == "by":
+        return None
+    first, between = found[0], found[1 : found.index(subject)]
+    if now[first] in _OF_SUBJECTS:
+        return None if now[subject] in _OF_SUBJECTS or found[-1] == subject else now[first]
+    verbs = [word for word in between if order[subject] < order[word] < order[first]]
+    return "order" if verbs and not now[first] else None
 
 
 def _same_verbs(text: str, asked: str) -> str:
