@@ -69,3 +69,46 @@ def test_each_part_of_an_answer_is_denied_by_itself() -> None:
     expected = parts(["nitrogen", ["21", "21%"]])
     reply = "Oxygen makes up 21% of the air, but it is not nitrogen that we breathe in."
     assert stated_answer(reply, expected, "What is in the air?") == [None, "21 %"]
+
+
+HAMLET, PLANET, KOREAN = (
+    ("Who wrote Hamlet?", "Shakespeare"),
+    ("Which planet is closest to the Sun?", "Mercury"),
+    ("태양에 가장 가까운 행성은 무엇입니까?", "수성"),
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "reply", "stated"),
+    [
+        (HAMLET, "Marlowe wrote Hamlet; Shakespeare only acted in it.", False),
+        (HAMLET, "Ben Jonson wrote it, a friend of Shakespeare.", False),
+        (HAMLET, "Shakespeare wrote Hamlet; Marlowe only acted in it.", True),
+        (HAMLET, "Actors wrote Hamlet down. It is by Shakespeare.", True),
+        (HAMLET, "Londoners loved Hamlet. The author is Shakespeare.", True),
+        (("What is the capital of Canada?", "Ottawa"), "Parliament is in the capital, Ottawa.", True),
+        (PLANET, "Venus is closest to the Sun. Mercury is hotter.", False),
+        (PLANET, "Venus is close to the Sun, Mercury closest.", True),
+        (KOREAN, "금성은 태양에 가장 가까운 행성입니다. 수성은 작습니다.", False),
+    ],
+)
+def test_an_answer_only_named_beside_another_in_the_questions_words_is_not_stated(
+    asked: tuple[str, str], reply: str, stated: bool
+) -> None:
+    query, answer = asked
+    assert (stated_answer(reply, parts(answer), query) != [None]) is stated
+
+
+@pytest.mark.parametrize(
+    ("reply", "stated"),
+    [
+        ("The longest bone is the femur, above the knee and below the hip. There are 206 bones.", [True] * 3),
+        ("The longest is the tibia, below the femur and the hip. 206 bones.", [False, False, True]),
+        ("The femur. It reaches down from the hip. An adult has 206 bones.", [True] * 3),
+        ("206 bones; the longest is the femur at the hip.", [True] * 3),
+    ],
+)
+def test_each_part_of_an_answer_is_read_by_itself(reply: str, stated: list[bool]) -> None:
+    query = "Which bone is the longest, where does it lie, and how many bones does the skeleton have?"
+    answer = parts(["femur", "hip", "206"])
+    assert [each is not None for each in stated_answer(reply, answer, query)] == stated

@@ -48,16 +48,27 @@ class NamedAnswer(NamedTuple):
     matches: Sequence[Match | None]
 
 
+NO_ANSWER = NamedAnswer((), ())
+OTHER_PART = "m"
+
+
 def reply_words(text: str) -> tuple[Word, ...]:
     """The words of a reply, with marks that stand for words written out."""
     return text_words(_marks_read(text))
 
 
 def read_reply(
-    text: str, listed: Sequence[Word], query: str, right: NamedAnswer, false: NamedAnswer
+    text: str,
+    listed: Sequence[Word],
+    query: str,
+    right: NamedAnswer,
+    false: NamedAnswer,
+    others: NamedAnswer = NO_ANSWER,
 ) -> ClassifiedReply:
-    """The classes of a reply's words, with the right answer and the false one marked."""
-    spans = answer_spans(false, listed, "K", query) | answer_spans(right, listed, "G", query)
+    """The classes of a reply's words, with the right answer and the false one marked. `others`: further parts
+    of the answer, which are no values beside this one."""
+    spans = answer_spans(others, listed, OTHER_PART, query) | answer_spans(false, listed, "K", query)
+    spans |= answer_spans(right, listed, "G", query)
     marked = (match["han"] or match["latin"] for match in _TITLE.finditer(simplified(text)))
     titles = tuple((title,) for title in marked if title not in query)
     if titles:
