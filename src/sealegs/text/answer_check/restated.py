@@ -15,7 +15,7 @@ from functools import lru_cache
 
 from sealegs.text.answer_check.clauses import Clause, clauses, ends_sentence
 from sealegs.text.answer_check.wording import ClassifiedReply, asks_yes_or_no, form, read
-from sealegs.text.answer_search.korean import HANGUL, noun
+from sealegs.text.answer_search.korean import FINALS, HANGUL, RIEUL, noun
 from sealegs.text.answer_search.mention import ends, plain_query, text_words
 from sealegs.text.answer_search.normalization import HAN, Word
 from sealegs.text.answer_search.yes_no import consents, yes_or_no
@@ -27,6 +27,8 @@ _EITHER = re.compile(f"(?:([{HAN}])(?:不|没)\\1|是否)")
 _ASKING_VERB = re.compile(
     f"(?<![{HANGUL}])([{HANGUL}]+?)(?:습니까|니까|나요|까요|을?(?= 수 있))(?![{HANGUL}])"
 )
+_BIEUP = 17
+"""Among the ways in which a Korean syllable can end."""
 _VERB_ENDINGS = "습니다|니다|아요|어요|지만?|는다?|다|고|으며|며"
 _KOREAN_NOT = re.compile(f"(?<![{HANGUL}])(?:없|못하|못합|못해)[{HANGUL}]+")
 _NO_LONGER = re.compile(r"\bno longer\b|不再", re.IGNORECASE)
@@ -39,6 +41,10 @@ MANY_WORDS = 4
 _PRONOUNS = frozenset(("it", "they", "he", "she", "this", "that", "these", "those"))
 _UNSTATED = re.compile("[LfFlAWqk]|d[^Q]*n[^Q]*c|n[xm]*(?:[ids]|cj)")
 """What others believe, a condition, whether; what is asked, not known or not said."""
+_LEADING = re.compile("[xm]{1,3}Q{1,4}")
+"""What may begin a sentence: "In water, sound is faster"."""
+_CONFIRMED = re.compile("^p[xm]*k(?=j)")
+"""I can confirm that."""
 _NEGATED = re.compile("[nY~]")
 _OTHER_CONTENT = re.compile("[wMO#zE]")
 _OF_ANOTHER = re.compile("[wMO#]x[xom]*Q")
@@ -69,6 +75,8 @@ _PREPOSITIONS = frozenset(
 _PARTICLES = frozenset(("보다", "를", "을", "의", "에서", "에게", "에", "으로", "로"))
 _ROLES = _PREPOSITIONS | _PARTICLES
 _OF_SUBJECTS = ("은", "는", "이", "가")
+_OPPOSITE = {"before": "after", "above": "below", "over": "under"}
+_OPPOSITE |= {after: before for before, after in _OPPOSITE.items()}
 _NOT_THE_CASE = {"not", "case"}
 _COMPARING = ("than", "比", "보다")
 _COMPARATIVE = re.compile("[a-z]{2,20}er|more|less|更|더|还")
@@ -140,13 +148,15 @@ def _stated(
     """What one clause says to the question."""
     letters, start = rows[number].letters, rows[number].start
     tokens = reading.tokens[start : start + len(letters)]
-    listed = reading.words[tokens[0].start : tokens[-1].end]
-    texts = [word.text for word in listed]
+    texts = [word.text for word in reading.words[tokens[0].start : tokens[-1].end]]
+    before = rows[number - 1] if number and not ends_sentence(rows, number - 1) else None
+    led = start if before is None or not _LEADING.fullmatch(before.letters) else before.start
+    listed = reading.words[reading.tokens[led].start : tokens[-1].end]
     wrong = "e" in letters or not _MYTHS.isdisjoint(texts)
     denied = (bool(_NEGATED.search(letters)) or set(texts) >= _NOT_THE_CASE) != wrong
     if _SHORT.fullmatch(" ".join(texts)):
         return not denied if denied or ends_sentence(rows, number) else None
-    repeated = _repeated(reading, start, start + len(letters))
+    repeated = _repeated(reading, led, start + len(letters))
     missing = Counter(asked) - Counter(repeated)
     if texts[0] in _PRONOUNS:
         missing.pop(asked[0], None)
@@ -156,7 +166,7 @@ def _stated(
             missing.pop(word, None)
     bare = not _OTHER_CONTENT.search(letters)
     korean = bool(re.match(f"[{HANGUL}]", asked[0]))
-    if _UNSTATED.search(letters) or _OF_ANOTHER.search(letters):
+    if _UNSTATED.search(_CONFIRMED.sub("", letters)) or _OF_ANOTHER.search(letters):
         return None
     if korean and not re.search("Q[x~n]*$", letters):
         return None  # the predicate comes last
@@ -182,7 +192,7 @@ def _roles(listed: Sequence[Word]) -> dict[str, str]:
     roles: dict[str, str] = {}
     before = ""
     for word in listed:
-        if word.text == "着":
+        if word.text == "着" or (before == "than" and word.text in _PREPOSITIONS):  # "than in air"
             continue
         own = word.text[len(noun(word.text)) :] if re.match(f"[{HANGUL}]", word.text) else ""
         roles.setdefault(form(word.text), own or (before if before in _PREPOSITIONS else ""))
@@ -193,8 +203,8 @@ def _roles(listed: Sequence[Word]) -> dict[str, str]:
 def _exchanged(
     listed: Sequence[Word], asked: Sequence[str], roles: Mapping[str, str], *, copula: bool
 ) -> str | None:
-    """By which preposition, particle or order a clause has the subject of the question for its object:
-    "The Sun orbits the Earth", of "Does the Earth orbit the Sun?"."""
+    """By which preposition, particle or order a clause has the subject of the question for its object: "The
+    Sun orbits the Earth", of "Does the Earth orbit the Sun?". The opposite preposition counts as "than"."""
     order = {word: place for place, word in reversed(list(enumerate(asked)))}
     found = [text for word in listed if (text := form(word.text)) in order]
     now, subject = _roles(listed), asked[0]
@@ -203,6 +213,8 @@ def _exchanged(
         moved = others and all(order[word] < order[each] and now.get(each) != now[word] for each in others)
         if moved and now[word] in _ROLES:
             return now[word]
+        if _OPPOSITE.get(roles[word]) == now[word]:
+            return "than"
     if subject not in found:
         compared = any(roles[word] in _COMPARING and now[word] not in _COMPARING for word in found)
         return "order" if compared else None
@@ -220,5 +232,13 @@ def _same_verbs(text: str, asked: str) -> str:
     negations, and so "no longer"."""
     text = _NO_LONGER.sub(lambda match: "not" if match[0].isascii() else "不", _KOREAN_NOT.sub("않아", text))
     for match in _ASKING_VERB.finditer(asked):
-        text = re.sub(f"(?<![{HANGUL}])(?:{match[1]})(?:{_VERB_ENDINGS})(?![{HANGUL}])", match[0], text)
+        stems = "|".join((match[1], *_open_stems(match[1])))
+        text = re.sub(f"(?<![{HANGUL}])(?:{stems})(?:{_VERB_ENDINGS})(?![{HANGUL}])", match[0], text)
     return text
+
+
+def _open_stems(stem: str) -> list[str]:
+    """The stem of a Korean verb before ㅂ니까: 가 of 갑니까, 살 of 삽니까."""
+    final = (ord(stem[-1]) - ord("가")) % FINALS
+    bare = chr(ord(stem[-1]) - final)
+    return [stem[:-1] + bare, stem[:-1] + chr(ord(bare) + RIEUL)] if final == _BIEUP else []

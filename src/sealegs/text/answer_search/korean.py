@@ -16,9 +16,9 @@ from sealegs.files.package_data import read_json
 
 HANGUL = r"\uac00-\ud7a3"
 _FIRST, _LAST = 0xAC00, 0xD7A3
-_FINALS = 28
+FINALS = 28
 """Ways in which a syllable can end, of which the first is a vowel."""
-_RIEUL = 8
+RIEUL = 8
 """The one that ends in ㄹ: it takes 로, as vowels do."""
 
 
@@ -51,8 +51,8 @@ def is_noun_ending(stem: str, rest: str) -> bool:
     code = ord(stem[-1]) if stem else 0
     if not _FIRST <= code <= _LAST:
         return False
-    final = (code - _FIRST) % _FINALS
-    if rest in _EVERYWHERE or (final in (0, _RIEUL) and rest.startswith("로") and rest in _VOWEL):
+    final = (code - _FIRST) % FINALS
+    if rest in _EVERYWHERE or (final in (0, RIEUL) and rest.startswith("로") and rest in _VOWEL):
         return True
     if rest in (_CONSONANT if final else _VOWEL):
         return True

@@ -14,10 +14,11 @@ from collections.abc import Iterable
 
 from sealegs.text.answer_search.normalization import plain
 
-_END = r"(?=\s*(?:$|[,.!?;:()\n。，！；：、—–-]))"
+_PICTURES = "☀-➿🌀-🫿"
+_END = rf"(?=\s*(?:$|[,.!?;:()\n。，！；：、—–{_PICTURES}-]))"
 """A word by itself: punctuation or the end follows."""
 _SUBJECTS = "it|they|he|she|the|that|this|these|those|there|you|we|i|its|their|both"
-_SENTENCE_END = r"(?=\s*(?:$|[.!;:\n。！；：—–-]))"
+_SENTENCE_END = rf"(?=\s*(?:$|[.!;:\n。！；：—–{_PICTURES}-]))"
 _THAT = r"(?:that|this|it|(?:the|this|that) (?:claim|statement|idea|assumption|premise))(?:'s| is) "
 _PRONOUN = r"(?:it|they|he|she|we|you|that|this|these|those|there)"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)"
@@ -28,7 +29,7 @@ YES = (
     rf"(?:correct|true|right|indeed|certainly|absolutely|definitely|of course){_END}",
     rf"(?:네|예|응){_END}",
     rf"{_THAT}(?:(?:absolutely |indeed )?(?:correct|true|right|so)|the case){_END}",
-    rf"{_PRONOUN} (?:(?:certainly|indeed|really) )?{_AUXILIARY}{_SENTENCE_END}",
+    rf"(?:indeed,? )?{_PRONOUN} (?:(?:certainly|indeed|really) )?{_AUXILIARY}{_SENTENCE_END}",
     r"[네예](?=입니다|이에요|예요)",
     r"네(?=\s(?!가지|개|명|번|마리|살|시|권|장|대|곳|사람|배))",
     r"(?:그렇습니다|그래요|그렇다|맞습니다|맞아요|맞다|물론입니다|물론이죠|사실입니다|사실이에요|옳습니다)",
@@ -40,6 +41,7 @@ YES = (
 NO = (
     rf"(?:no|nope|nah){_END}(?!,? and yes\b|\s*/\s*yes\b)",
     rf"no{_GOES_ON}",
+    rf"(?:no longer|not any ?more|never){_END}",
     r"(?:false|incorrect|wrong|not (?:at all|really|quite|exactly)"
     rf"|(?:certainly|definitely|absolutely|of course) not){_END}",
     rf"{_THAT}(?:not (?:correct|true|right|so|the case)|incorrect|false|wrong|untrue){_END}",
@@ -65,7 +67,7 @@ _CONCLUDES = re.compile(
     re.IGNORECASE,
 )
 _BOXED = re.compile(r"\\boxed\{\s*(?:\\[a-z]{1,10}\{\s*)?([^{}\n]{1,40})\}{1,2}")
-_SENTENCE = re.compile(r"(?:[^.!?\n。！？☀-➿🌀-🫿]|\.(?=\d))*[.!?\n。！？☀-➿🌀-🫿️\s]*")
+_SENTENCE = re.compile(rf"(?:[^.!?\n。！？{_PICTURES}]|\.(?=\d))*[.!?\n。！？{_PICTURES}\ufe0f\s]*")
 _OPENINGS, _LONGEST_PREAMBLE = 4, 80
 """Sentences of a reply among which are those before its answer, and the characters of one of them."""
 _PREAMBLE = re.compile(
@@ -84,9 +86,10 @@ _CONSENT = re.compile(
 """Which may be said of the request, and not of what is asked."""
 _BARE = re.compile(
     r"(?:^|[,:;、—–(]|\s-|(?<=[가-힣])(?=\s[네예아])|(?<=speaking)(?=\s)|(?<=answer)(?=\s))[\s\"'“]*"
-    r"(?:(?:so|and|but|then|well|clearly|simply|generally|definitely) )?"
-    rf"(?:(?P<yes>(?:yes|yeah|yep|네|예|是的?|对的?|没错|会的?|能|可以){_END})"
-    rf"|(?P<no>(?:no|nope|아니[요오]|아뇨|不|不是的?|不对|否|并非|并不是|不会|不能|不可以|没有){_END}|no{_GOES_ON}))",
+    r"(?:(?:so|and|but|then|well|clearly|simply|generally|definitely) |其实|显然|实际上|事实上|当然)?"
+    rf"(?:(?P<yes>(?:yes|yeah|yep|[네예](?:입니다)?|是的?|对的?|没错|会的?|能|可以){_END})"
+    rf"|(?P<no>(?:no|nope|(?:아니[요오]|아뇨)(?:입니다)?|不|不是的?|不对|否|并非|并不是|不会|不能|不可以|没有){_END}"
+    rf"|no{_GOES_ON}))",
     re.IGNORECASE,
 )
 """Yes or no as a clause by itself."""
@@ -99,7 +102,7 @@ _BELIEVED = re.compile(
     re.IGNORECASE,
 )
 _DECIDED = {"肯定的": True, "否定的": False}
-_BEGINNING = re.compile(r"[\s\"'“(>☀-➿🌀-🫿️-]*(?:1[.)]\s)?")
+_BEGINNING = re.compile(rf"[\s\"'“(>{_PICTURES}\ufe0f-]*(?:1[.)]\s)?")
 
 
 def _pattern(words: Iterable[str]) -> re.Pattern[str]:
