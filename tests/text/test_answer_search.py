@@ -289,7 +289,8 @@ def test_particles_agree_with_the_end_of_the_noun(stem: str, rest: str, same: bo
         ("The popular answer is yes.", None), ("That's an easy one: no.", False),
         ("They are lower. Yes, many get this wrong.", None), ("Strictly speaking no.", False),
         ("Yes/No: No", False), ("This statement is false.", False),
-        ("No longer. It fell.", False), ("Quick answer: no ❌", False), ("Indeed it does!", True),
+        ("No longer. It fell.", False), ("Generally not.", False), ("It did, in April.", True),
+        ("Quick answer: no ❌", False), ("Indeed it does!", True),
         ("간단히 답하자면 아니요입니다.", False), ("其实不是，更低。", False),
         ("좋은 질문입니다. 아니요, 다릅니다.", False), ("일반적으로는, 네.", True), ("답은 예입니다.", True),
         ("根据定义,不是。91=7×13。", False), ("好问题！是的。", True), ("是，也不是。", None),
@@ -301,7 +302,15 @@ def test_a_reply_says_yes_or_no_with_its_first_words_or_its_conclusion(reply: st
 
 @pytest.mark.parametrize(
     ("answer", "side"),
-    [("Yes", True), ("no.", False), ("네", True), ("不是", False), ("Norway", None), ("", None)],
+    [
+        ("Yes", True),
+        ("no.", False),
+        ("不会", False),
+        ("네", True),
+        ("不是", False),
+        ("Norway", None),
+        ("", None),
+    ],
 )
 def test_an_expected_answer_may_be_yes_or_no(answer: str, side: bool | None) -> None:
     assert polarity(answer) is side

@@ -56,7 +56,8 @@ def test_replies_in_the_wording_of_models_are_read_right() -> None:
 class Labelled(msgspec.Struct):
     """`closed`: replies with preambles, with the conclusion last and with neither yes nor no, each wording
     filled both ways, by a writer who knew the rules, before they were changed (errors on wordings of even
-    numbers were counted and not read). The others: `rgb_labelled`."""
+    numbers were counted and not read; those called `fresh` were written after and read). The others:
+    `rgb_labelled`."""
 
     lang: str
     question: str

@@ -51,27 +51,10 @@ _OF_ANOTHER = re.compile("[wMO#]x[xom]*Q")
 """A word of the question that only belongs to another: "bigger than a fish"."""
 _ANOTHER_IS = re.compile("Q[wM]+B|B[^BQ]*$|QM")
 """Another subject or predicate beside the question's words: "whale sharks are fish"."""
-_PREPOSITIONS = frozenset(
-    (
-        *(
-            "in",
-            "on",
-            "at",
-            "of",
-            "to",
-            "from",
-            "into",
-            "than",
-            "by",
-            "with",
-            "for",
-            "under",
-            "over",
-            "above",
-        ),
-        *("below", "before", "after", "through", "比", "在", "绕", "被", "由", "于", "到"),
-    )
-)
+_PREPOSITIONS = frozenset((
+    "in", "on", "at", "of", "to", "from", "into", "than", "by", "with", "for", "under", "over", "above",
+    "below", "before", "after", "through", *"比在绕被由于到",
+))  # fmt: skip
 _PARTICLES = frozenset(("보다", "를", "을", "의", "에서", "에게", "에", "으로", "로"))
 _ROLES = _PREPOSITIONS | _PARTICLES
 _OF_SUBJECTS = ("은", "는", "이", "가")
@@ -80,6 +63,7 @@ _OPPOSITE |= {after: before for before, after in _OPPOSITE.items()}
 _NOT_THE_CASE = {"not", "case"}
 _COMPARING = ("than", "比", "보다")
 _COMPARATIVE = re.compile("[a-z]{2,20}er|more|less|更|더|还")
+_NO_MORE = re.compile("not (?:more|less|fewer) than")
 _MYTHS = frozenset(("myth", "misconception", "fallacy"))
 
 
@@ -153,14 +137,15 @@ def _stated(
     led = start if before is None or not _LEADING.fullmatch(before.letters) else before.start
     listed = reading.words[reading.tokens[led].start : tokens[-1].end]
     wrong = "e" in letters or not _MYTHS.isdisjoint(texts)
-    denied = (bool(_NEGATED.search(letters)) or set(texts) >= _NOT_THE_CASE) != wrong
+    compared = next((word for word in asked if roles.get(word) in _COMPARING), "")
+    no_more = bool(compared) and bool(_NO_MORE.search(" ".join(texts)))
+    denied = (bool(_NEGATED.search(letters)) or no_more or set(texts) >= _NOT_THE_CASE) != wrong
     if _SHORT.fullmatch(" ".join(texts)):
         return not denied if denied or ends_sentence(rows, number) else None
     repeated = _repeated(reading, led, start + len(letters))
     missing = Counter(asked) - Counter(repeated)
     if texts[0] in _PRONOUNS:
         missing.pop(asked[0], None)
-    compared = next((word for word in asked if roles.get(word) in _COMPARING), "")
     if compared in missing and any(map(_COMPARATIVE.fullmatch, texts)):
         for word in asked[asked.index(compared) :] if roles[compared] == "than" else [compared]:
             missing.pop(word, None)

@@ -18,7 +18,7 @@ _PICTURES = "☀-➿🌀-🫿"
 _END = rf"(?=\s*(?:$|[,.!?;:()\n。，！；：、—–{_PICTURES}-]))"
 """A word by itself: punctuation or the end follows."""
 _SUBJECTS = "it|they|he|she|the|that|this|these|those|there|you|we|i|its|their|both"
-_SENTENCE_END = rf"(?=\s*(?:$|[.!;:\n。！；：—–{_PICTURES}-]))"
+_SENTENCE_END = rf"(?=\s*(?:$|[.!;:\n。！；：—–{_PICTURES}-]|,\s(?:in|on|at|since|from|by|when|because)\b))"
 _THAT = r"(?:that|this|it|(?:the|this|that) (?:claim|statement|idea|assumption|premise))(?:'s| is) "
 _PRONOUN = r"(?:it|they|he|she|we|you|that|this|these|those|there)"
 _AUXILIARY = r"(?:is|are|was|were|do|does|did|can|could|will|would|has|have|had|should)"
@@ -43,7 +43,7 @@ NO = (
     rf"no{_GOES_ON}",
     rf"(?:no longer|not any ?more|never){_END}",
     r"(?:false|incorrect|wrong|not (?:at all|really|quite|exactly)"
-    rf"|(?:certainly|definitely|absolutely|of course) not){_END}",
+    rf"|(?:certainly|definitely|absolutely|of course|generally|usually|probably|unfortunately) not){_END}",
     rf"{_THAT}(?:not (?:correct|true|right|so|the case)|incorrect|false|wrong|untrue){_END}",
     rf"{_THAT}(?:a |an )?(?:(?:common|popular|widespread) )?(?:myth|misconception){_END}",
     rf"{_PRONOUN} (?:{_AUXILIARY} not|cannot){_END}",
@@ -111,8 +111,10 @@ def _pattern(words: Iterable[str]) -> re.Pattern[str]:
 
 _YES, _NO = _pattern(YES), _pattern(NO)
 _WORDS = {
-    **dict.fromkeys(("yes", "true", "네", "예", "是", "是的", "对", "对的"), True),
-    **dict.fromkeys(("no", "false", "아니요", "아니오", "不是", "不", "否", "不对"), False),
+    **dict.fromkeys(("yes", "true", "네", "예", "是", "是的", "对", "对的", "会", "能", "可以"), True),
+    **dict.fromkeys(
+        ("no", "false", "아니요", "아니오", "不是", "不", "否", "不对", "不会", "不能", "不可以"), False
+    ),
 }
 
 
