@@ -41,16 +41,16 @@ MANY_WORDS = 4
 _PRONOUNS = frozenset(("it", "they", "he", "she", "this", "that", "these", "those"))
 _UNSTATED = re.compile("[LfFlAWqk]|d[^Q]*n[^Q]*c|n[xm]*(?:[ids]|cj)")
 """What others believe, a condition, whether; what is asked, not known or not said."""
-_LEADING = re.compile("[xm]{1,3}Q{1,4}")
-"""What may begin a sentence: "In water, sound is faster"."""
-_CONFIRMED = re.compile("^p[xm]*k(?=j)")
-"""I can confirm that."""
 _NEGATED = re.compile("[nY~]")
 _OTHER_CONTENT = re.compile("[wMO#zE]")
 _OF_ANOTHER = re.compile("[wMO#]x[xom]*Q")
 """A word of the question that only belongs to another: "bigger than a fish"."""
 _ANOTHER_IS = re.compile("Q[wM]+B|B[^BQ]*$|QM")
 """Another subject or predicate beside the question's words: "whale sharks are fish"."""
+_LEADING = re.compile("[xm]{1,3}Q{1,4}")
+"""What may begin a sentence: "In water, sound is faster"."""
+_CONFIRMED = re.compile("^p[xm]*k(?=j)")
+"""I can confirm that."""
 _PREPOSITIONS = frozenset((
     "in", "on", "at", "of", "to", "from", "into", "than", "by", "with", "for", "under", "over", "above",
     "below", "before", "after", "through", *"比在绕被由于到",
