@@ -22,6 +22,8 @@ FORMS = (
     "<said>. In short, <claim>, as far as is generally known.",
     "**<said>.** Put simply, <claim>.",
     "<said>: <claim>, and that is well established.",
+    "Great question! <said>, <claim>.",
+    "Based on what is generally known: **<said>**, <claim>.",
 )
 
 
