@@ -17,7 +17,7 @@ from sealegs.benchmarks.rgb.check.quotation import quotation
 from sealegs.models.reasoning import split_reasoning
 from sealegs.text.answer_check.clauses import TokenSpan
 from sealegs.text.answer_check.reply import NamedAnswer, read_reply, reply_words
-from sealegs.text.answer_check.restated import restated
+from sealegs.text.answer_check.restated import said
 from sealegs.text.answer_check.wording import ClassifiedReply
 from sealegs.text.answer_search.mention import (
     Answer,
@@ -27,7 +27,7 @@ from sealegs.text.answer_search.mention import (
     plain_query,
     simplified_answer,
 )
-from sealegs.text.answer_search.yes_no import polarity, yes_or_no
+from sealegs.text.answer_search.yes_no import polarity
 
 
 class CheckVerdict(NamedTuple):
@@ -75,8 +75,8 @@ def lenient(
     named = NamedAnswer(answer, matches)
     reading = read_reply(text, listed, query, named, NamedAnswer(fake, false))
     side = _side(text, answer, query)
-    mentioned = bool(matches) and all(matches)
-    decisions = decide(reading, query, mentioned=mentioned or side is True, answered=side is not None)
+    mentioned = bool(matches) and all(matches) if side is None else side
+    decisions = decide(reading, query, mentioned=mentioned, answered=side is not None)
     if decisions.right and (span := exchanged(reading, query, named)):
         decisions = decisions._replace(right=False, denied=span)
     rejected = decisions.rejected is not None
@@ -96,14 +96,12 @@ def lenient(
 
 
 def _side(text: str, answer: Answer, query: str) -> bool | None:
-    """Whether a reply says the right one of yes and no in a sentence of the question's words, or begins with
-    yes; None where it does not, or the answer is neither."""
+    """Whether a reply says the right one of yes and no; None where it says, or the answer is, neither."""
     expected = {polarity(alternative) for part in answer for alternative in part} - {None}
     if len(answer) != 1 or len(expected) != 1:
         return None
-    said = restated(text, query)
-    said = yes_or_no(text) or None if said is None else said
-    return None if said is None else said in expected
+    verdict = said(text, query)
+    return None if verdict is None else verdict in expected
 
 
 def visible_text(prediction: str) -> str:
