@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from queue import SimpleQueue
 from typing import Any
@@ -54,3 +55,19 @@ def test_ctrl_c_before_the_thread_begins_sends_nothing(monkeypatch: pytest.Monke
     monkeypatch.setattr(background._Producer, "start", start)
     monkeypatch.setattr(background, "START_S", 0.0)
     assert received_by_ctrl_c() == []
+
+
+def test_what_waits_for_its_turn_is_handed_over_when_the_reader_is_interrupted() -> None:
+    """A large reply is read only when the one before is stored."""
+
+    async def produce(outbox: Outbox[int]) -> None:
+        outbox.put(0)
+        await outbox.taken()
+        outbox.put(1)
+        await asyncio.sleep(PATIENCE)
+
+    items = iterate(produce)
+    assert next(items) == 0
+    assert items.throw(KeyboardInterrupt()) == 1
+    with pytest.raises(KeyboardInterrupt):
+        next(items)

@@ -41,6 +41,7 @@ from sealegs.journal.database import (
     storage_errors,
 )
 from sealegs.types import (
+    LARGE_RESPONSE_CHARACTERS,
     Embed,
     Generate,
     LogLikelihood,
@@ -189,11 +190,13 @@ class Journal:
             yield from (stored.get(key, NOT_ASKED) for key in chunk)
 
     def stored_bytes(self, keys: Iterable[bytes]) -> int:
-        """How large the stored answers under some keys are, without reading them."""
+        """How much memory the stored answers under some keys may take, without reading them: a long text is
+        counted with the four bytes a character that a single one in it may cost."""
         stream, total = iter(keys), 0
         while chunk := list(islice(stream, LOOKUP)):
             marks = ",".join("?" * len(chunk))
-            query = f"SELECT TOTAL(LENGTH(body)) FROM responses WHERE key IN ({marks})"
+            size = f"LENGTH(body) * CASE WHEN LENGTH(body) > {LARGE_RESPONSE_CHARACTERS} THEN 4 ELSE 1 END"
+            query = f"SELECT TOTAL({size}) FROM responses WHERE key IN ({marks})"
             with storage_errors(self.path):
                 total += int(self._reader.execute(query, chunk).fetchone()[0])
         return total

@@ -81,10 +81,15 @@ class Outbox(Generic[T]):
             await asyncio.sleep(PAUSE_S)
 
     async def taken(self) -> None:
-        """Wait until the reader has dealt with all that was put."""
+        """Wait until the reader has dealt with all that was put. Who is cancelled here goes on until the next
+        wait: what was received is handed over all the same."""
         self.flush()
-        while self._items:
-            await asyncio.sleep(PAUSE_S)
+        try:
+            while self._items:
+                await asyncio.sleep(PAUSE_S)
+        except asyncio.CancelledError:
+            if (task := asyncio.current_task()) is not None:
+                task.cancel()
 
     # Of the reader
 
@@ -117,6 +122,8 @@ class Relay:
         self._outbox = outbox
         self._progress = progress
         self._retrying = 0
+
+        self.taken = outbox.taken
 
     def note(self, text: str) -> None:
         self._outbox.call(lambda: self._progress.note(text))

@@ -69,6 +69,8 @@ TIMER_S = 0.02
 """A timer may end so much too early."""
 LOOK_S = 1.0
 """Between two looks, during a pause, whether the budget has a try left."""
+LARGE_REPLY_BYTES = 2**18
+"""Many such replies, as texts of four bytes a character, would fill the memory."""
 LONGEST_WAIT_S = 600.0
 """A longer pause that a server asks for is not waited for: a daily quota, say."""
 
@@ -257,6 +259,8 @@ class Client:
             if self._silent:
                 self._end_silence(server)
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
+            if len(reply.data) > LARGE_REPLY_BYTES:
+                await self._relay.taken()  # each is read only when the one before is stored
             try:
                 if reply.status != 200:
                     raise reply.failure()

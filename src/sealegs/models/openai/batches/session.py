@@ -35,6 +35,7 @@ from sealegs.models.openai.batches.stored import StoredBatch, read_batches, writ
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import read_chat
 from sealegs.models.openai.retry import (
+    LARGE_REPLY_BYTES,
     CallFailed,
     Client,
     Fate,
@@ -268,7 +269,7 @@ class BatchSession:
         names, is_ours = set(batch.requests), False
         async with contextlib.aclosing(self.client.transport.lines(path)) as lines:
             async for line in lines:
-                await self.outbox.room()
+                await (self.outbox.taken() if len(line) > LARGE_REPLY_BYTES else self.outbox.room())
                 is_ours |= self._take(line, names, failures)
         if not is_ours:  # a gateway's page, say: what the file holds is paid for
             raise TryFailed(BROKEN, "a file of results without any line of its batch")
