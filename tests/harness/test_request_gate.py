@@ -14,7 +14,7 @@ from loopback import Loopback
 from present import present
 from runs import run_small
 from sealegs.errors import BudgetReached, ModelUnreachable
-from sealegs.harness.gate import RequestGate, Ticket, estimate
+from sealegs.harness.gate import MoneySetAside, RequestGate, Ticket, estimate
 from sealegs.harness.limits import Limits
 from sealegs.journal.database import JournalUsage
 from sealegs.journal.journal import Journal
@@ -60,7 +60,7 @@ def test_where_the_money_is_spent_nothing_that_is_set_aside_is_waited_for() -> N
     paused, dear = admit(gate, 1), admit(gate, 2)
     gate.settle(dear, Response(status="ok", tokens_in=200, tokens_out=200))
     with pytest.raises(BudgetReached, match="has sent 2 requests, [$]0[.]0004: raise the limit"):
-        gate.check_try()
+        gate.count_try("model")
     with pytest.raises(BudgetReached):
         gate.admit(ask(3), wait=True)
     gate.settle(paused, None)
@@ -99,15 +99,34 @@ def test_every_try_and_every_paid_reply_counts() -> None:
         admit(gate, 2)
 
 
-def test_a_further_try_for_which_no_money_is_left_ends_the_run() -> None:
+def test_a_further_try_for_which_money_may_become_free_is_refused_as_such() -> None:
     """A reply that was paid for and is no answer: what the next try may cost is set aside still."""
     gate = RequestGate(Limits(max_usd=200e-6, price_out=1.0))
     admit(gate, 1)
     admit(gate, 2)
     gate.count_try("model")
     gate.add_used("model", 0, 10)
-    with pytest.raises(BudgetReached, match=r"\$0\.0002 is set aside for what is under way"):
+    with pytest.raises(MoneySetAside, match="what is left is set aside: the same command resumes"):
         gate.count_try("model")
+    gate.check_try()  # so that no pause is cut short
+    gate.count_try("embedder", priced=False)
+
+
+def test_replies_that_were_paid_for_in_vain_end_no_run_that_has_money_left(
+    questions: Path, tmp_path: Path
+) -> None:
+    """At a limit that is set aside as a whole: their requests wait for what the others leave over."""
+    with Broken(words=4, record=True) as server:
+        server.most = 5
+        run = run_small(
+            "mirae", tmp_path / "run", server, data=questions, repeats=5, max_tokens=640,
+            concurrency=2, max_usd=0.01285, price_out=10.0,
+        )  # fmt: skip
+    assert {answer.status for record in run.records() for answer in record.answers} == {"ok"}
+    with closing(Journal(tmp_path / "run" / "journal.sqlite")) as journal:
+        used = journal.usage()["model"]
+    assert used.requests == sum(body["path"].endswith("/chat/completions") for body in server.bodies)
+    assert used.tokens_out * 10.0 / 1e6 <= 0.01285
 
 
 def test_runs_that_share_a_limit_wait_for_each_other_and_end_together() -> None:

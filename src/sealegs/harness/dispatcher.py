@@ -11,11 +11,11 @@ import gc
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeAlias
 
 from sealegs.errors import SealegsError, UsageError
-from sealegs.harness.gate import RequestGate, Ticket
+from sealegs.harness.gate import MoneySetAside, RequestGate, Ticket
 from sealegs.harness.model import HasNotes, Model, ServedModel
 from sealegs.harness.progress import Progress, watch
 from sealegs.journal.database import LOOKUP
@@ -268,6 +268,8 @@ class _Sending:
             for request, response in _left_over(answers, stop):
                 self._take(request, response)
             raise
+        except MoneySetAside:  # what is settled below may leave it over: `run` has them admitted again
+            self._pending = chain([keyed for keyed, _ in self._admitted.values()], self._pending)
         finally:
             if (close := getattr(answers, "close", None)) is not None:
                 close()  # its thread reads no further

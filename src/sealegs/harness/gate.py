@@ -3,13 +3,15 @@
 A request is admitted with one try, and with the most that it may cost set aside; its answer replaces that by
 what it did cost. A try that was not sent when the run was stopped is given back; models that compute here
 read ahead, and a batch counts for the start that reads it. Every other try (a retry, a second call, a call
-with many texts, a probe) is counted when it is sent. All of it counts over all starts of a run: the journal
+with many texts, a probe) is counted before it is sent. All of it counts over all starts of a run: the journal
 keeps the sums, those set aside included, so that what was under way when a process was killed counts as
 spent.
 
-Where money that others have set aside may still become free, a request waits. Where it cannot, or where none
-is left for a further try, the run ends with BudgetReached. Runs of one process may share limits: each has a
-gate of its own, behind which is a `shared` one. All of them may be used from any thread.
+Where money that others have set aside may still become free, a request waits. So does one whose further try
+finds none: what it may cost is set aside, but a reply that was paid for and is no answer used up money of
+others. It is admitted anew (`dispatcher.py`). Where none can become free, the run ends with BudgetReached.
+Runs of one process may share limits: each has a gate of its own, behind which is a `shared` one. All of them
+may be used from any thread.
 """
 
 from __future__ import annotations
@@ -32,6 +34,10 @@ computes here; calls to a server are."""
 NOTHING = JournalUsage()
 WAIT_S = 0.5
 """Between two looks whether money has become free: a wait without end cannot be interrupted everywhere."""
+
+
+class MoneySetAside(BudgetReached):
+    """A further try would need money that is set aside for others, and may become free."""
 
 
 class Ticket(Struct, frozen=True):
@@ -109,7 +115,7 @@ class RequestGate:
                 if not wait:
                     return None
                 if not refused.is_transient:
-                    raise self._reached(refused.limit, usd)
+                    raise self._reached(refused, usd)
                 self._freed.wait(WAIT_S)
             self._count(role, 1, *tokens, 0.0, usd)
         return Ticket(role, tokens, usd)
@@ -118,18 +124,18 @@ class RequestGate:
         """Raise BudgetReached where no further try can be counted, however long one waits."""
         with self._lock:
             if (refused := self._refusal(0.0)) and not refused.is_transient:
-                raise self._reached(refused.limit, 0.0)
+                raise self._reached(refused)
 
-    def count_try(self, role: str) -> None:
-        """Count one more try before it is sent, or raise BudgetReached. What it may cost is set aside
-        already, but a reply that was paid for and is no answer may have used that up."""
+    def count_try(self, role: str, *, priced: bool = True) -> None:
+        """Count one more try before it is sent, or raise BudgetReached; MoneySetAside where it is paid for,
+        and money may become free."""
         with self._lock:
-            if refused := self._refusal(0.0):
-                raise self._reached(refused.limit, 0.0)
+            if (refused := self._refusal(0.0)) and (priced or not refused.is_transient):
+                raise self._reached(refused)
             self._count(role, 1)
 
     def return_try(self, role: str) -> None:
-        """Count a try less: a request was admitted with it, and stopped before it was sent."""
+        """Count a try less: it was stopped before it was sent."""
         with self._lock:
             self._count(role, -1)
 
@@ -188,19 +194,17 @@ class RequestGate:
     def _cost(self, role: str, tokens_in: int, tokens_out: int) -> float:
         return self._prices.get(role, self._default_price).usd(tokens_in, tokens_out)
 
-    def _reached(self, limit: str, usd: float) -> BudgetReached:
+    def _reached(self, refused: Refused, usd: float = 0.0) -> BudgetReached:
         spent = f", ${self.usd:.4f}" if self.usd else ""
-        next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{limit}{spent}" else ""
-        if not usd and self.reserved_usd > ROUNDING and self.usd < (self.limits.max_usd or 0.0):
-            next_one = (
-                f"; up to ${self.reserved_usd:.4f} is set aside for what is under way, of which the next "
-                "start may have some left"
-            )
         requests = f"{self.requests:,} request{'s' if self.requests != 1 else ''}"
-        return BudgetReached(
-            f"stopped at {limit}. Over all starts that its journal has, the run has sent {requests}{spent}"
-            f"{next_one}: raise the limit, or leave it out, to resume."
+        text = (
+            f"stopped at {refused.limit}. Over all starts that its journal has, the run has sent "
+            f"{requests}{spent}"
         )
+        if refused.is_transient:
+            return MoneySetAside(f"{text}; what is left is set aside: the same command resumes with that.")
+        next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{refused.limit}{spent}" else ""
+        return BudgetReached(f"{text}{next_one}: raise the limit, or leave it out, to resume.")
 
 
 NO_LIMITS = RequestGate()

@@ -265,13 +265,6 @@ class OpenAI:
         if isinstance(request, LogLikelihood):
             return await loglikelihood(client, self._dialect, request)
         interface = TEXTS if isinstance(request.prompt, str) else self._interface
-        if interface is TEXTS and not self._preset.supports_all("completions"):
-            client.return_try()
-            raise CapabilityError(
-                f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
-                f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
-                lacking=frozenset({"generate"}),
-            )
         try:
             return await client.send(self._call(request, interface))
         except CallFailed as failure:
@@ -281,11 +274,20 @@ class OpenAI:
         return await client.send(replace(self._call(request, RESPONSES), is_admitted=False))
 
     def _call(self, request: Generate, interface: Interface) -> Call[Response]:
+        def body() -> bytes:
+            if interface is TEXTS and not self._preset.supports_all("completions"):
+                raise CapabilityError(
+                    f"'{self.spec}' answers chats and does not continue plain texts, which this needs: "
+                    f"{self._preset.title} has no /completions. vLLM, SGLang and hf: do.",
+                    lacking=frozenset({"generate"}),
+                )
+            return self._dialect.generate_body(request, interface)
+
         def read(data: bytes) -> Response:
             self._dialect.confirm(request.sampling, data)
             return interface.read(data)
 
-        return Call(interface.path, partial(self._dialect.generate_body, request, interface), read)
+        return Call(interface.path, body, read)
 
     async def _answer_batch(self, client: Client, batch: Batch, outbox: Outbox[Answer]) -> None:
         try:

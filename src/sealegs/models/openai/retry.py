@@ -16,11 +16,15 @@ many requests. A call is sent in one try, or several.
 A 400 or 422 that names a field which the server does not take is first followed by a try without it
 (`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
 back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
-the last line included, is first tried at the others. Which server is left out for a while, and when failures
-end the run, is decided in `servers.py`. The requests of a call that failed are errors in the run, and are
-asked again by the next start. The gate counts a try directly before it is sent. Where it has none left, also
-where that happens during a pause, none is waited out: BudgetReached ends the run once what was sent has been
-answered (`backend.py`).
+the last line included, is first tried at the others, without a pause. Those tries count, and each server
+that is there has one, however few `retries` there are. Which server is left out for a while, and when
+failures end the run, is decided in `servers.py`. The requests of a call that failed are errors in the run,
+and are asked again by the next start.
+
+The first try of a request was counted when the gate admitted it; any other is counted here, before it waits
+for room at a server, and whichever is stopped before it is sent is given back here. Where the budget has none
+left, also where that happens during a pause, none is waited out: BudgetReached ends the stream once what was
+sent has been answered (`backend.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +40,6 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-from sealegs.errors import BudgetReached
 from sealegs.models.openai.servers import Server, given_up
 from sealegs.models.openai.transport import (
     BROKEN,
@@ -194,10 +197,19 @@ class Client:
         """What a call is answered, or an action gives, after as many tries as it takes; else CallFailed, or
         ModelUnreachable."""
         call = what if isinstance(what, Call) else None
-        body, tries = call.body() if call else b"", 0
+        is_counted, tries = call is not None and call.is_admitted, 0
         failed_at: set[Server] = set()
         while True:
-            server = await self._turn(failed_at, call, is_first=not tries)
+            if call is not None and not is_counted:
+                self.count_try(priced=call.priced)
+            is_counted = False
+            try:
+                body = call.body() if call is not None else b""
+                server = await self._turn(failed_at)
+            except BaseException:
+                if call is not None:
+                    self.return_try()
+                raise
             tries += 1
             try:  # send
                 result = await (self._post(what, server, body) if isinstance(what, Call) else what())
@@ -205,11 +217,9 @@ class Client:
                 error.__traceback__ = error.__context__ = None  # whose frames would hold the reply
                 fate = fate_of(error)
                 if fate is Fate.FAIL:
-                    refused = body
                     if call is not None:
-                        self._dialect.learn(error, refused)
-                        body = call.body()
-                    if body == refused:
+                        self._dialect.learn(error, body)
+                    if call is None or call.body() == body:
                         raise CallFailed(error, tries) from None
                     continue
                 failed_at.add(server)
@@ -229,23 +239,14 @@ class Client:
                 self._health.answered()
                 return result
 
-    async def _turn(self, failed_at: set[Server], call: Call[Any] | None, *, is_first: bool) -> Server:
-        """The server of the next try, which is counted once there is room for it. Where the budget has none
-        left, BudgetReached, before that room is waited for."""
-        was_counted = call is not None and call.is_admitted and is_first
-        counts_now = call is not None and not was_counted
-        if counts_now:
-            self._gate.check_try()
+    async def _turn(self, failed_at: set[Server]) -> Server:
+        """The server of the next try, once it has room for it."""
         try:
             while self._room(server := self._best(failed_at)) <= 0:
                 turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
                 self._waiting.append(turn)
                 await turn
-            if counts_now:
-                self.count_try()
-        except (asyncio.CancelledError, BudgetReached):
-            if was_counted:
-                self.return_try()
+        except asyncio.CancelledError:
             self._wake()  # the room that this call was woken for is the next one's
             raise
         return server
