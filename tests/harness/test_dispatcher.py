@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from sealegs.journal.journal import Journal
 from sealegs.models.openai.background import Outbox
 from sealegs.models.registry import load_model
 from sealegs.report.formats.subjects import sampling
+from sealegs.text.answers import IN_REASONING
 from sealegs.types import Capability, Embed, Generate, Message, Request, Response, Sampling
 from suites import PATIENCE
 
@@ -116,6 +117,15 @@ def test_a_model_may_answer_with_an_equal_copy(tmp_path: Path) -> None:
     responses = dispatch(tmp_path, model, 100, gate=gate)
     assert [response.status for response in responses] == ["ok"] * 100
     assert set(model.asked.values()) == {1}
+
+
+def test_equal_requests_with_different_keys_are_asked_one_after_the_other(tmp_path: Path) -> None:
+    """A key has the digits of a number as they were given."""
+    samplings = Sampling(temperature=0), Sampling(temperature=0.0), Sampling()
+    same = [Generate(prompt=(Message("user", "a"),), sampling=sampling) for sampling in samplings]
+    with dispatching(tmp_path, PlugIn()) as dispatcher:
+        responses = dispatcher.answer([*same, ask(1)])
+    assert [response.status for response in responses] == ["ok"] * 4
 
 
 def test_an_answer_to_what_was_not_asked_is_an_error(tmp_path: Path) -> None:
@@ -265,6 +275,21 @@ def test_ctrl_c_loses_no_answer_that_was_received(tmp_path: Path, monkeypatch: p
             dispatch(tmp_path, model, 24, progress=Interrupting(received))
         assert server.requests == 24  # fewer than hold the model up where nobody reads them
     assert stored(tmp_path, model, 24) == 24
+
+
+def test_ctrl_c_stays_ctrl_c_where_what_was_received_is_all_reasoning(tmp_path: Path) -> None:
+    class Thinks(PlugIn):
+        def answer(self, requests: Iterable[Request]) -> Iterator[tuple[Request, Response]]:
+            thought = Response(status="truncated", reasoning="Let me see", reason=f"length {IN_REASONING}")
+            read = list(requests)
+            with suppress(KeyboardInterrupt):
+                yield read.pop(), thought
+            for request in read:
+                yield request, thought
+
+    with pytest.raises(KeyboardInterrupt):
+        dispatch(tmp_path, Thinks(), 30, progress=InterruptedOnce())
+    assert stored(tmp_path, PlugIn(), 30) == 30
 
 
 class Pauses(Progress):

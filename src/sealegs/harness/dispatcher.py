@@ -263,6 +263,7 @@ class _Sending:
             for answer in answers:
                 self._take(*answer)
         except (KeyboardInterrupt, ReasoningOnly) as stop:
+            self._reasoning_only = None  # no second stop while the rest is stored
             if answer is not None and answer[0] in self._admitted:
                 self._take(*answer)
             for request, response in _left_over(answers, stop):
@@ -281,16 +282,22 @@ class _Sending:
 
     def _stream(self) -> Iterator[Request]:
         """What the gate admits; a model may read it in a thread of its own. It ends where the gate admits no
-        more: once all is answered, money may be left over, and `run` asks again."""
+        more, and does not wait for money: what the model has read leaves it over, and that may be answered only
+        when a batch, or all, has been read. Once all is answered, `run` asks again."""
         request, self._first = self._first, None
         while request is not None:
             yield request
             request = self._admit_next(wait=False)
 
     def _admit_next(self, *, wait: bool) -> Request | None:
-        """The next request; None at the end, and where it must wait until those under way are answered."""
+        """The next request; None at the end, and where it must wait until those under way are answered: for
+        money, or because one of them is equal, with another key (a number may be 0 in one and 0.0 in the
+        other)."""
         keyed = self._held_back or next(self._pending, None)
-        ticket = self._dispatcher.gate.admit(keyed.request, wait=wait) if keyed is not None else None
+        if keyed is None or keyed.request in self._admitted:
+            ticket = None
+        else:
+            ticket = self._dispatcher.gate.admit(keyed.request, wait=wait)
         if keyed is None or ticket is None:
             self._held_back = keyed
             return None
@@ -347,7 +354,12 @@ def _pending(requests: Iterable[Request], keys: Iterable[bytes], missing: set[by
 def _left_over(
     answers: Iterator[tuple[Request, Response]], stop: BaseException
 ) -> Iterator[tuple[Request, Response]]:
-    """What a model has received when it is stopped, and not yet yielded; nothing of one that has none."""
+    """What a model has received when it is stopped, and not yet yielded.
+
+    The stop is thrown into its generator. One that hands over (`background.iterate`) yields the rest from
+    there, and then raises the stop again; any other raises it at once, and an iterator that is no generator
+    has nothing. What ends it otherwise is an error, and is raised.
+    """
     try:
         if (throw := getattr(answers, "throw", None)) is not None:
             yield throw(stop)

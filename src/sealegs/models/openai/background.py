@@ -141,8 +141,10 @@ class Relay:
 def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Generator[T, None, None]:
     """Yield what `produce` puts into its outbox; then raise what it raised, if anything.
 
-    Leaving early cancels the producer and waits for its thread to end. After Ctrl-C, and whatever else is
-    thrown in, what was finished by then is yielded first.
+    Closing it cancels the producer and waits for its thread to end. Whatever else is thrown in, or raised
+    here by Ctrl-C, does so too; then what was finished by then is yielded, and the exception raised again. A
+    Ctrl-C that is raised in the reader changes nothing here until the reader throws it in
+    (`dispatcher._left_over`).
     """
     outbox: Outbox[T] = Outbox()
     thread = _Producer(produce, outbox)
