@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import html
+import html.entities
 import json
 import re
 import urllib.parse
@@ -19,6 +20,8 @@ from sealegs.errors import ModelUnreachable, UsageError
 from sealegs.models.openai.endpoint import endpoints
 from sealegs.models.registry import load_model
 from sealegs.types import Response
+
+NAMED = {character: f"&{name}" for name, character in html.entities.html5.items() if name.endswith(";")}
 
 
 def spellings() -> dict[str, str]:
@@ -38,6 +41,7 @@ def spellings() -> dict[str, str]:
         "percent throughout": "".join(f"%{byte:02x}" for byte in KEY.encode()),
         "HTML": "".join(f"&#{ord(character)};" for character in KEY),
         "HTML, names": html.escape(KEY).replace("/", "&#x2F;").replace("+", "&#43;"),
+        "HTML, all names": "".join(NAMED.get(character, character) for character in KEY),
         "percent, escaped": urllib.parse.quote(KEY, safe="").replace("%", r"\u0025"),
         "basic": base64.b64encode(f"user:{KEY}".encode()).decode(),
         "base64": base64.b64encode(KEY.encode()).decode(),

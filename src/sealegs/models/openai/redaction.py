@@ -7,7 +7,8 @@ import base64
 import html.entities
 import json
 import re
-from functools import cached_property
+from collections import defaultdict
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -91,9 +92,19 @@ def _character(character: str) -> bytes:
         b"".join(rb"\\{1,4}u(?i:%b)" % units[i : i + 2].hex().encode() for i in range(0, len(units), 2)),
         rb"\\{1,4}/" if character == "/" else b"",
         rb"&#(?:0*%d|(?i:x0*%x))(?:;|(?![0-9a-fA-F]))" % (code, code),
-        f"&{name};".encode() if (name := html.entities.codepoint2name.get(code)) else b"",
+        *(b"&%b" % name.encode() for name in _entities()[character]),
     ]
     return b"(?:%b)" % b"|".join(filter(None, forms))
+
+
+@cache
+def _entities() -> defaultdict[str, list[str]]:
+    """The names that HTML has for a character, with the semicolon."""
+    names: defaultdict[str, list[str]] = defaultdict(list)
+    for name, character in html.entities.html5.items():
+        if name.endswith(";"):
+            names[character].append(name)
+    return names
 
 
 def is_placeholder(key: str) -> bool:
