@@ -148,7 +148,14 @@ def test_a_pause_of_hours_fails_the_request_and_is_named() -> None:
     with Loopback(script=("ok", "429"), retry_after="86400") as server:
         model = model_of(server, concurrency=1)
         one(model, chat("first"))
-        assert "a pause of 86,400 s" in one(model, chat("second")).reason
+        assert "; it asks for a pause of 86,400 s" in one(model, chat("second")).reason
+
+
+def test_a_refusal_without_words_is_named_by_its_pause() -> None:
+    async def respond(server: Hostile, request: web.BaseRequest) -> web.StreamResponse:
+        return web.Response(status=429, headers={"Retry-After": "86400"})
+
+    assert failing(Hostile(respond))[0].startswith("HTTP 429: it asks for a pause of 86,400 s")
 
 
 # Giving up
@@ -249,6 +256,18 @@ def test_a_budget_that_ends_during_a_pause_ends_the_pause() -> None:
         thread.join(PATIENCE)
         assert server.requests == 20 + 4
     assert len(ended) == 1
+
+
+def test_a_request_that_cannot_be_written_is_not_counted() -> None:
+    gate = RequestGate(Limits(max_requests=1))
+    request = chat("half \ud83d")
+    assert gate.admit(request, wait=False)
+    with Loopback() as server:
+        model = model_of(server)
+        model.count_with(gate, "model")
+        with pytest.raises(DataError):
+            one(model, request)
+    assert gate.requests == server.requests == 0
 
 
 def test_a_count_that_no_reply_can_have_uses_up_no_budget() -> None:

@@ -78,7 +78,7 @@ class Endpoint:
             steps.append("v1")
         better = self._url.with_path("/" + "/".join(steps))
         if better.path == self._url.path:
-            return "Is this the address of an OpenAI-compatible API? MIRON needs one with /v1/completions."
+            return "Is this the address of an OpenAI-compatible API?"
         return f"Did you mean {self.redacted.text(_shown(better, self._url.query))}?"
 
 

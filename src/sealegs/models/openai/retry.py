@@ -299,7 +299,8 @@ class Client:
     async def _pause(self, server: Server, error: TryFailed, tries: int, call: Call[Any] | None) -> None:
         """Wait until a call is worth its next try; CallFailed or BudgetReached where there is to be none."""
         if (error.wait or 0.0) > LONGEST_WAIT_S:
-            error.detail += f"; it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
+            pause = f"it asks for a pause of {error.wait:,.0f} s, which is too long to wait for"
+            error.detail = f"{error.detail}; {pause}" if error.detail else pause
             raise CallFailed(error, tries) from None
         if tries > self._retries:
             raise CallFailed(error, tries) from None
