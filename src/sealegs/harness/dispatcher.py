@@ -282,8 +282,8 @@ class _Sending:
 
     def _stream(self) -> Iterator[Request]:
         """What the gate admits; a model may read it in a thread of its own. It ends where the gate admits no
-        more, and does not wait for money: what the model has read leaves it over, and that may be answered only
-        when a batch, or all, has been read. Once all is answered, `run` asks again."""
+        more, and does not wait for money: that comes from what the model has read, and it may answer nothing
+        before it has read a batch, or all. Once all is answered, `run` asks again."""
         request, self._first = self._first, None
         while request is not None:
             yield request
@@ -291,8 +291,7 @@ class _Sending:
 
     def _admit_next(self, *, wait: bool) -> Request | None:
         """The next request; None at the end, and where it must wait until those under way are answered: for
-        money, or because one of them is equal, with another key (a number may be 0 in one and 0.0 in the
-        other)."""
+        money, or for an equal one with another key (0 in one is 0.0 in the other)."""
         keyed = self._held_back or next(self._pending, None)
         if keyed is None or keyed.request in self._admitted:
             ticket = None
@@ -356,9 +355,8 @@ def _left_over(
 ) -> Iterator[tuple[Request, Response]]:
     """What a model has received when it is stopped, and not yet yielded.
 
-    The stop is thrown into its generator. One that hands over (`background.iterate`) yields the rest from
-    there, and then raises the stop again; any other raises it at once, and an iterator that is no generator
-    has nothing. What ends it otherwise is an error, and is raised.
+    The stop is thrown into its generator. One that hands over (`background.iterate`) yields the rest, and
+    then raises it again; any other does so at once, and an iterator that is no generator has nothing.
     """
     try:
         if (throw := getattr(answers, "throw", None)) is not None:

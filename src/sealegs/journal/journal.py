@@ -190,8 +190,7 @@ class Journal:
             yield from (stored.get(key, NOT_ASKED) for key in chunk)
 
     def stored_bytes(self, keys: Iterable[bytes]) -> int:
-        """How much memory the stored answers under some keys may take, without reading them: a long text is
-        counted with the four bytes a character that a single one in it may cost."""
+        """What the stored answers under some keys take in memory: of a long one, four bytes a character."""
         stream, total = iter(keys), 0
         while chunk := list(islice(stream, LOOKUP)):
             marks = ",".join("?" * len(chunk))

@@ -245,8 +245,11 @@ class OpenAI:
                 if isinstance(job, list):
                     await self._answer_batch(client, job, outbox)
                 else:
-                    # Not kept in a variable, which would hold it until the next one comes.
-                    outbox.put((job, self._redacted(await self._answer_one(client, job))))
+                    response = await self._answer_one(client, job)
+                    for server in self._servers:
+                        response = server.endpoint.redacted.in_response(response)
+                    outbox.put((job, response))
+                    del response  # it would be held until the next one comes
             except CallFailed as failure:
                 self._fail(failure, job if isinstance(job, list) else [job], outbox, client)
             except BudgetReached as error:  # what the other workers have under way is answered first
@@ -302,11 +305,6 @@ class OpenAI:
             half = len(batch) // 2
             for part in (batch[:half], batch[half:]):
                 await self._answer_batch(client, part, outbox)
-
-    def _redacted(self, response: Response) -> Response:
-        for server in self._servers:
-            response = server.endpoint.redacted.in_response(response)
-        return response
 
     def _fail(
         self, failure: CallFailed, requests: Sequence[Request], outbox: Outbox[Answer], client: Client

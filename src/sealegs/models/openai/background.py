@@ -122,7 +122,6 @@ class Relay:
         self._outbox = outbox
         self._progress = progress
         self._retrying = 0
-
         self.taken = outbox.taken
 
     def note(self, text: str) -> None:
@@ -141,10 +140,9 @@ class Relay:
 def iterate(produce: Callable[[Outbox[T]], Coroutine[Any, Any, None]]) -> Generator[T, None, None]:
     """Yield what `produce` puts into its outbox; then raise what it raised, if anything.
 
-    Closing it cancels the producer and waits for its thread to end. Whatever else is thrown in, or raised
-    here by Ctrl-C, does so too; then what was finished by then is yielded, and the exception raised again. A
-    Ctrl-C that is raised in the reader changes nothing here until the reader throws it in
-    (`dispatcher._left_over`).
+    Closing it cancels the producer and waits for its thread to end. So does what is thrown in (by
+    `dispatcher._left_over`, where Ctrl-C came in the reader) or raised here by Ctrl-C; then what was finished
+    by then is yielded, and the exception raised again.
     """
     outbox: Outbox[T] = Outbox()
     thread = _Producer(produce, outbox)

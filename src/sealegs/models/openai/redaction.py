@@ -4,11 +4,10 @@ names of fields that are for keys, which have no place in an address or a spec."
 from __future__ import annotations
 
 import base64
-import html.entities
 import json
 import re
-from collections import defaultdict
 from functools import cache, cached_property
+from html.entities import html5
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -82,6 +81,7 @@ def _texts(secret: str) -> Iterator[str]:
         yield encoded.translate(str.maketrans("+/", "-_"))
 
 
+@cache
 def _character(character: str) -> bytes:
     """A character in every form; in JSON that is a text of other JSON, backslashes are doubled."""
     raw, code = character.encode(errors="surrogateescape"), ord(character)
@@ -92,19 +92,9 @@ def _character(character: str) -> bytes:
         b"".join(rb"\\{1,4}u(?i:%b)" % units[i : i + 2].hex().encode() for i in range(0, len(units), 2)),
         rb"\\{1,4}/" if character == "/" else b"",
         rb"&#(?:0*%d|(?i:x0*%x))(?:;|(?![0-9a-fA-F]))" % (code, code),
-        *(b"&%b" % name.encode() for name in _entities()[character]),
+        *(b"&%b" % name.encode() for name, text in html5.items() if text == character and name[-1] == ";"),
     ]
     return b"(?:%b)" % b"|".join(filter(None, forms))
-
-
-@cache
-def _entities() -> defaultdict[str, list[str]]:
-    """The names that HTML has for a character, with the semicolon."""
-    names: defaultdict[str, list[str]] = defaultdict(list)
-    for name, character in html.entities.html5.items():
-        if name.endswith(";"):
-            names[character].append(name)
-    return names
 
 
 def is_placeholder(key: str) -> bool:

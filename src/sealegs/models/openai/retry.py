@@ -16,15 +16,13 @@ many requests. A call is sent in one try, or several.
 A 400 or 422 that names a field which the server does not take is first followed by a try without it
 (`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
 back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
-the last line included, is first tried at the others, without a pause. Those tries count, and each server
-that is there has one, however few `retries` there are. Which server is left out for a while, and when
-failures end the run, is decided in `servers.py`. The requests of a call that failed are errors in the run,
-and are asked again by the next start.
+the last line included, is first tried at the others, without a pause; these tries count, and are made however
+few `retries` there are. Which server is left out for a while, and when failures end the run, is decided in
+`servers.py`. The requests of a call that failed are errors in the run, and are asked again by the next start.
 
 The first try of a request was counted when the gate admitted it; any other is counted here, before it waits
-for room at a server, and whichever is stopped before it is sent is given back here. Where the budget has none
-left, also where that happens during a pause, none is waited out: BudgetReached ends the stream once what was
-sent has been answered (`backend.py`).
+for room at a server. One that is stopped before it is sent is given back here. Where the budget has none,
+no pause is waited out: BudgetReached ends the stream once what was sent has been answered (`backend.py`).
 """
 
 from __future__ import annotations
@@ -209,6 +207,7 @@ class Client:
             except BaseException:
                 if call is not None:
                     self.return_try()
+                self._wake()  # the room that this call was woken for is the next one's
                 raise
             tries += 1
             try:  # send
@@ -241,14 +240,10 @@ class Client:
 
     async def _turn(self, failed_at: set[Server]) -> Server:
         """The server of the next try, once it has room for it."""
-        try:
-            while self._room(server := self._best(failed_at)) <= 0:
-                turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-                self._waiting.append(turn)
-                await turn
-        except asyncio.CancelledError:
-            self._wake()  # the room that this call was woken for is the next one's
-            raise
+        while self._room(server := self._best(failed_at)) <= 0:
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
         return server
 
     async def _post(self, call: Call[R], server: Server, body: bytes) -> R:
