@@ -133,3 +133,14 @@ def test_a_schema_that_cannot_be_followed_is_told_and_the_text_is_free(folder: P
     assert note.startswith("JSON answers did not have to follow their schema: llguidance cannot follow")
     model.close()
     assert model.notes() == [note]
+
+
+def test_a_token_that_the_schema_forbids_is_told_and_the_text_is_free(tmp_path: Path) -> None:
+    """As where a tokenizer spells its tokens in another way than llguidance reads them."""
+    model = open_hf(tiny_model(tmp_path))
+    constraint = model.causal().grammars.constraint(schema_of(Verdict))
+    assert constraint is not None
+    (forbidden, *_) = (~constraint.allowed(49152)).nonzero()[0]
+    constraint.add(int(forbidden), "")
+    assert constraint.allowed(49152).all()
+    assert "llguidance took no further token" in model.notes()[-1]

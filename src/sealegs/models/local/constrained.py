@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sealegs.models.reasoning import closes_reasoning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     import numpy as np
     from numpy.typing import NDArray
@@ -47,7 +47,7 @@ class Grammars:
     def constraint(self, schema: str, *, thinking: bool = False) -> Constraint | None:
         """What keeps one text to a schema; None where that cannot be done, which `problems` explains."""
         matcher = self._compiled(schema) if schema and self._tokens is not None else None
-        return None if matcher is None else Constraint(matcher.deep_copy(), thinking=thinking)
+        return None if matcher is None else Constraint(matcher.deep_copy(), self._refuse, thinking=thinking)
 
     def _compile(self, schema: str) -> Any:
         from llguidance import LLMatcher
@@ -70,9 +70,10 @@ class Grammars:
 class Constraint:
     """Keeps one row to its schema while its text grows: from the start, or from the end of its reasoning."""
 
-    def __init__(self, matcher: Any, *, thinking: bool) -> None:
+    def __init__(self, matcher: Any, refuse: Callable[[str], None], *, thinking: bool) -> None:
         self.thinking = thinking
         self._matcher = matcher
+        self._refuse = refuse
 
     @property
     def complete(self) -> bool:
@@ -93,8 +94,10 @@ class Constraint:
         """Take note of a token; `recent` is the text that it ends."""
         if self.thinking:
             self.thinking = not closes_reasoning(recent)
-        else:
+        elif not self._matcher.is_error():
             self._matcher.consume_token(token)
+            if self._matcher.is_error():
+                self._refuse(f"llguidance took no further token: {_first_line(self._matcher.get_error())}")
 
 
 def _first_line(text: str) -> str:
