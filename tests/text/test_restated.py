@@ -29,6 +29,13 @@ YES = {
     "堪培拉是澳大利亚的首都吗？": ["澳大利亚的首都是堪培拉。"],
     "고래는 물고기입니까?": ["고래는 가장 큰 물고기입니다."],
     "펭귄은 날 수 있습니까?": ["펭귄은 짧은 거리를 날 수 있어요."],
+    "Did Ada Lock complete her purchase of Orley in 2022?": [
+        "According to the provided documents, Ada Lock completed the purchase of Orley in October 2022.",
+        "I'm fairly confident that Ada Lock completed her purchase of Orley on October 27, 2022.",
+        "It is well established that Ada Lock completed her purchase of Orley in 2022.",
+        "The documents say that Ada Lock did not complete her purchase of Orley in 2022, but this is "
+        "incorrect. In fact, Ada Lock completed her purchase of Orley in October 2022.",
+    ],
 }
 NO = {
     "Is a whale a fish?": [
@@ -60,6 +67,13 @@ NO = {
     "펭귄은 날 수 있습니까?": ["펭귄은 새이지만 날 수 없어요.", "날지 못합니다. 대신 헤엄을 칩니다."],
 }
 NEITHER = {
+    "Did Ada Lock complete her purchase of Orley in 2022?": [
+        "Ada Lock completed her purchase of Orley in October 2023.",
+        "It is possible that Ada Lock completed her purchase of Orley in October 2022.",
+    ],
+    "Did Ada Lock complete her purchase of Orley before 2022?": [
+        "Ada Lock completed her purchase of Orley in October 2022.",
+    ],
     "Is a whale a fish?": [
         "Whales eat fish.",
         "Whales do not eat fish.",

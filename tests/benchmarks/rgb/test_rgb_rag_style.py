@@ -340,6 +340,49 @@ GIVEN = (
     "Document 1 says it isn't {right}, but this is wrong. It is {right}.",
 )
 
+CALLED_AN_ERROR = (
+    (FILM, "The documents are inconsistent: some of them give {}, which is an error. {} directed the film."),
+    (FILM, "One of the articles gives {}. That is a mistake; {} directed Harbor of Glass."),
+    (FILM, "Some of them name {}, which is a mistake. The director was {}."),
+    (FILM, "Document 2 lists {} as the director. This is incorrect. {} directed Harbor of Glass."),
+    (HAN_FILM, "文档有误，其中写的是{}，正确答案应该是{}。"),
+)
+CONCEDED = (
+    (FILM, "Many people would say {}, but the correct answer is actually {}."),
+    (HAN_FILM, "有人认为是{}，但根据文档1，《玻璃港湾》由{}执导。"),
+    (HAN_FILM, "虽然早期报道称是{}，但最新文档表明，《玻璃港湾》由{}执导。"),
+    (HAN_FILM, "很多人会回答{}，但正确答案是{}。"),
+)
+TWO_CONCEDED = (
+    "They say {}, but the correct answer is {}.",
+    "Earlier reports pointed to {}. The latest document, however, makes clear that {} played.",
+    "The teams {} are mentioned in Document 3, but the answer is {}.",
+)
+
+
+@pytest.mark.parametrize("fake", [True, False])
+@pytest.mark.parametrize(("asked", "reply"), [*CALLED_AN_ERROR, *CONCEDED])
+def test_a_value_that_is_called_an_error_or_conceded_is_not_given(
+    asked: tuple[str, str, str], reply: str, fake: bool
+) -> None:
+    _, right, false = asked
+    assert not verdict(asked, reply.format(right, false), fake=fake).right
+    assert verdict(asked, reply.format(false, right), fake=fake).right
+    if fake and (asked, reply) in CALLED_AN_ERROR:
+        assert verdict(asked, reply.format(right, false)).detected
+
+
+@pytest.mark.parametrize("fake", [True, False])
+@pytest.mark.parametrize("reply", TWO_CONCEDED)
+def test_two_values_are_conceded_as_one_is(reply: str, fake: bool) -> None:
+    query = "Which two teams played in the Orley Cup?"
+    right, false = parts(["Rooks", "Terns"]), parts(["Gulls", "49ers"])
+    names = "the Holm Rooks and the Kessel Terns", "the Tarn City Gulls and the Marlin 49ers"
+    rival = false if fake else ()
+    for texts, given in ((names, False), (names[::-1], True)):
+        decided = lenient(reply.format(*texts), right, fake=rival, query=query)
+        assert decided.right is given, decided.words
+
 
 @pytest.mark.parametrize("fake", [True, False])
 @pytest.mark.parametrize("asked", [FILM, ("In which city is the Orley Tower?", "Dubai", "Abu Dhabi")])

@@ -9,6 +9,10 @@ from sealegs.text.answer_check.clauses import Clause, TokenSpan, ends_sentence, 
 from sealegs.text.answer_check.patterns import Rules
 
 find = Rules(__package__).find
+_TOLD = re.compile("[bgxm]*(?:d#|[od])(?=[^G]*[cHB])(?:d#|[^#nY~LfFKeyMG])*(?:M?G[xmQHJ]*)+")
+"""What documents, or some of them, give."""
+CALLED_ERROR = re.compile("b?(?:W|j[ij]?)[Bxm]+[ey][xm]*")
+"""Of the clause before: "but this is incorrect"."""
 
 
 def denial(listed: Sequence[Clause], number: int) -> TokenSpan | None:
@@ -20,7 +24,7 @@ def denial(listed: Sequence[Clause], number: int) -> TokenSpan | None:
         return quote(listed[number], find("corrected_to", listed[number].letters))
     if _is_labelled_wrong(listed, number):
         return quote(listed[number - 1], find("rejected_under_a_label", listed[number - 1].letters))
-    if number + 1 < len(listed) and _takes_back(listed, number + 1):
+    if number + 1 < len(listed) and (_takes_back(listed, number + 1) or _is_error_of_some(listed, number)):
         return quote(listed[number + 1], find("taken_back", listed[number + 1].letters))
     return None
 
@@ -88,6 +92,14 @@ def _takes_back(listed: Sequence[Clause], number: int) -> bool:
     if denies_somebody(letters):
         return True
     return bool(find("no_answer", letters)) and _gives_another(listed, number + 1)
+
+
+def _is_error_of_some(listed: Sequence[Clause], number: int) -> bool:
+    """Whether documents give the right answer, and the next clause calls that an error: "Some give York. That
+    is a mistake"."""
+    called = CALLED_ERROR.fullmatch(listed[number + 1].letters)
+    alone = not ends_sentence(listed, number) or not number or ends_sentence(listed, number - 1)
+    return bool(called and alone and _TOLD.fullmatch(listed[number].letters))
 
 
 def _gives_another(listed: Sequence[Clause], number: int) -> bool:

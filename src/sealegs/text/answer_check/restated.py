@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from sealegs.text.answer_check.clauses import Clause, clauses, ends_sentence
+from sealegs.text.answer_check.denials import CALLED_ERROR
 from sealegs.text.answer_check.wording import ClassifiedReply, asks_yes_or_no, form, read
 from sealegs.text.answer_search.korean import FINALS, HANGUL, RIEUL, noun
 from sealegs.text.answer_search.mention import ends, plain_query, text_words
@@ -22,6 +23,13 @@ from sealegs.text.answer_search.yes_no import consents, yes_or_no
 
 _SENTENCE = re.compile(r"[^.!?;\n。！？；]+[.!?;\n。！？；]?")
 _ASKS_WHETHER_TRUE = re.compile(r"^is it (?:true|correct|right|the case) that ", re.IGNORECASE)
+_SURELY = re.compile(
+    r"\b(?:I(?:[’']m| am)|it(?:[’']s| is))"
+    r"(?: (?:fairly|quite|pretty|very|reasonably|absolutely|now|well|widely|generally))?"
+    r" (?:confident|sure|certain|clear|known|established|documented|accepted) that ",
+    re.IGNORECASE,
+)
+"""What only says how sure it is: "I'm fairly confident that"."""
 _EITHER = re.compile(f"(?:([{HAN}])(?:不|没)\\1|是否)")
 """会不会 and 是否, which ask."""
 _ASKING_VERB = re.compile(
@@ -49,8 +57,8 @@ _ANOTHER_IS = re.compile("Q[wM]+B|B[^BQ]*$|QM")
 """Another subject or predicate beside the question's words: "whale sharks are fish"."""
 _LEADING = re.compile("[xm]{1,3}Q{1,4}")
 """What may begin a sentence: "In water, sound is faster"."""
-_CONFIRMED = re.compile("^p[xm]*k(?=j)")
-"""I can confirm that."""
+_CONFIRMED = re.compile("^b?(?:[pj]|d#?)[xm]*k(?=j)")
+"""I can confirm that, they do confirm that."""
 _PREPOSITIONS = frozenset((
     "in", "on", "at", "of", "to", "from", "into", "than", "by", "with", "for", "under", "over", "above",
     "below", "before", "after", "through", *"比在绕被由于到",
@@ -82,11 +90,14 @@ def restated(text: str, question: str) -> bool | None:
     roles = _roles(text_words(asked))
     if not asked_words or _NEGATED.search(asked_letters):
         return None
-    reading = read(text_words(_same_verbs(_without_questions(text), asked)), asked, {})
+    reading = read(text_words(_same_verbs(_SURELY.sub("", _without_questions(text)), asked)), asked, {})
     rows = clauses(reading, asked)
     copula = "B" in asked_letters
+    wrong = {n for n, row in enumerate(rows[1:]) if CALLED_ERROR.fullmatch(row.letters)}
     verdicts = (
-        _stated(rows, number, reading, asked_words, roles, copula=copula) for number in range(len(rows))
+        _stated(rows, number, reading, asked_words, roles, copula=copula)
+        for number in range(len(rows))
+        if number not in wrong
     )
     return next((verdict for verdict in verdicts if verdict is not None), None)
 
@@ -144,6 +155,8 @@ def _stated(
         return not denied if denied or ends_sentence(rows, number) else None
     repeated = _repeated(reading, led, start + len(letters))
     missing = Counter(asked) - Counter(repeated)
+    if not denied:  # "in October 2022" says "in 2022"
+        missing -= Counter(word.text for word in listed if word.number and roles.get(word.text) in ("in", ""))
     if texts[0] in _PRONOUNS:
         missing.pop(asked[0], None)
     if compared in missing and any(map(_COMPARATIVE.fullmatch, texts)):

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 ValueKind: TypeAlias = Literal["number", "name", "word", "han"]
 
-MARKER = "(?:a[xm]*B|[Tt][xmaHQw#d]{0,8}?[Bc]{1,2})[xmj]*"
+MARKER = "(?:a[xm]*[Bh]|[Tt][xmaHQw#d]{0,8}?[Bc]{1,2})[xmj]*"
 
 
 VALUES: Mapping[ValueKind, re.Pattern[str]] = {
@@ -51,7 +51,7 @@ class ValueForms(NamedTuple):
 def value_forms(kind: ValueKind, *, han: bool) -> ValueForms:
     value, other = {
         "number": ("#+[wQ]?", "[^G#]*"),
-        "name": ("M(?:x?M)*", "[^GM#]*"),
+        "name": ("[KM](?:x?[KM]|#w?)*", "[^GM#]*"),
         "word": ("M|w{1,3}", "[^GM#]*"),
         "han": ("(?:M|[wQHmxP]*w[wQHmxP]*)", "[^G]*"),
     }[kind]

@@ -49,7 +49,7 @@ def _is_about_documents(listed: Sequence[Clause], number: int) -> bool:
     """Whether an error is one of the documents that the clauses around it speak of."""
     sentence, short = listed[number].sentence, len(listed[number].letters) <= 4
     for other in range(max(0, number - 3), min(len(listed), number + 3)):
-        if other != number and re.search("[dK]", listed[other].letters):
+        if other != number and re.search("[dK]|ox+[cH]", listed[other].letters):
             same = listed[other].sentence == sentence
             if (same and (other == number - 1 or short)) or (short and other == number - 1):
                 return True
