@@ -299,6 +299,15 @@ def test_a_value_in_another_role_is_not_the_one_that_is_given(
 
 
 @pytest.mark.parametrize("fake", [True, False])
+def test_a_value_that_is_called_merely_something_else_is_not_given(fake: bool) -> None:
+    asked = ("第19届亚运会在哪个城市举办？", "杭州", "广州")
+    assert not verdict(asked, "第19届亚运会在{false}举办，{right}只是当时的候选城市之一。", fake=fake).right
+    assert not verdict(asked, "第19届亚运会在{false}举办，而{right}只是浙江的省会。", fake=fake).right
+    assert verdict(asked, "第19届亚运会在{right}举办，{false}只是当时的候选城市之一。", fake=fake).right
+    assert verdict(asked, "第19届亚运会在{right}举办，{right}只是浙江的城市之一。", fake=fake).right
+
+
+@pytest.mark.parametrize("fake", [True, False])
 def test_the_half_of_a_clause_with_the_verb_of_the_question_decides(fake: bool) -> None:
     asked = ("When did the Tarn strike end?", "March 1926", "May 1927")
     assert not verdict(asked, "It began in {right} and ended in {false}.", fake=fake).right

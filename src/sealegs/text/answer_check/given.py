@@ -276,7 +276,7 @@ class _Reply:
             return True
         if number == 0 and re.fullmatch("[xm]*G[xmd]*", row):
             return False
-        if _CONCEDED.search(self._sentence(number)) or _OWN.search(row):
+        if _CONCEDED.search(self._sentence(number)) or _OWN.search(row) or self._is_merely(number):
             return True
         after = ",".join(self.rows[n] for n in behind)
         if _OF_OTHERS.search(self._sentence(number)):
@@ -296,6 +296,15 @@ class _Reply:
         if words.endswith("라고 >") and after and after[0].startswith("b"):
             return True
         return bool(_COMPARED_INSIDE.search(words) or (number and _COMPARED.search(words)))
+
+    def _is_merely(self, number: int) -> bool:
+        """Whether a clause has the right answer alone, and it is merely something else: 杭州只是候选城市."""
+        end = self.listed[number].start + len(self.listed[number].letters)
+        if number + 1 == len(self.listed) or self.listed[number + 1].start != end:
+            return False
+        start = self.reading.tokens[end].start
+        merely = [word.text for word in self.reading.words[start : start + 2]] == ["只", "是"]
+        return merely and bool(re.fullmatch("[bxm]*G[GmQ]*", self.rows[number]))
 
     def _seems(self, number: int) -> bool:
         """Whether a clause says only that the right answer looks like one."""

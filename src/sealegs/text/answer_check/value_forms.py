@@ -53,7 +53,7 @@ def value_forms(kind: ValueKind, *, han: bool) -> ValueForms:
         "number": ("#+[wQ]?", "[^G#]*"),
         "name": ("[KM](?:x?[KM]|#w?)*", "[^GM#]*"),
         "word": ("M|w{1,3}", "[^GM#]*"),
-        "han": ("(?:M|[wQHmxP]*w[wQHmxP]*)", "[^G]*"),
+        "han": ("(?:M|[wQHmxP]*w[wQHmxP]*)", "[^G]*?"),
     }[kind]
     value = f"(?P<value>K|{value})"
     first = value.replace("K|", "K|w|") if kind == "name" else value  # a sentence's capital tells nothing
