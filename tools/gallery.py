@@ -131,7 +131,8 @@ def write_pages(out: Path, limits: Mapping[str, int]) -> None:
     if finished(recorded := Path("claude-3-5-haiku")):
         sealegs("report", recorded, "--no-samples", "--out", out / "claude-3-5-haiku.html")
     if (board := Path("suite", "leaderboard.html")).is_file():
-        sealegs("suite", SUITE, "--out", "suite")  # nothing is asked: its boards are drawn again
+        if any(board.parent.glob("*/summary.json")):
+            sealegs("suite", SUITE, "--out", "suite")  # nothing is asked: its boards are drawn again
         shutil.copyfile(board, out / "leaderboard.html")
         for old in out.glob("*/report.html"):
             shutil.rmtree(old.parent)
