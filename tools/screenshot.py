@@ -73,6 +73,7 @@ def main() -> None:
         if (given.runs / "rgb").is_dir():
             with served(given.runs) as address:
                 page = opened(APP, f"{address}/{APP.page}")
+                page.locator("#samples tbody button").first.click()
                 page.wait_for_selector("#sample-detail .sl-view")
                 page.locator("#samples").evaluate("part => part.scrollIntoView()")
                 take(APP, page)
@@ -96,8 +97,10 @@ def served(runs: Path) -> Iterator[str]:
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         assert process.stdout is not None
-        yield next(match[0] for line in process.stdout if (match := re.search(r"http://[\w.:]+", line)))
-        process.terminate()
+        try:
+            yield next(match[0] for line in process.stdout if (match := re.search(r"http://[\w.:]+", line)))
+        finally:
+            process.terminate()
 
 
 if __name__ == "__main__":
