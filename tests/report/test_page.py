@@ -464,8 +464,8 @@ def test_pictures_with_the_same_values_are_drawn_once() -> None:
     )
     layout = Layout(metrics=metrics, question="?", pictures=curves)
     summary = levels("cosine")
-    twins = {f"n{name[1:]}": replace(each, metric="n") for name, each in summary.items()}
-    run = SimpleNamespace(summary=summary | twins)
+    copies = {f"n{name[1:]}": replace(each, metric="n") for name, each in summary.items()}
+    run = SimpleNamespace(summary=summary | copies)
     [one] = pictures.draw(cast("dict[str, sl.Run]", {"run": run}), layout, "")
     assert (one.title, one.note) == ("by m", "The same values: by n.")
 

@@ -79,10 +79,10 @@ def draw(
     pictures = sorted(layout.pictures, key=lambda each: getattr(each, "metric", "") != layout.metrics[0].name)
     drawn: list[Drawn] = []
     for title, chart, note in (_draw(picture, runs, layout, of_run, references) for picture in pictures):
-        twin = next((at for at, each in enumerate(drawn) if _same_values(each.chart, chart)), None)
-        if twin is not None:
+        equal = next((at for at, each in enumerate(drawn) if _same_values(each.chart, chart)), None)
+        if equal is not None:
             same = f"The same values: {title}."
-            drawn[twin] = replace(drawn[twin], note=f"{drawn[twin].note} {same}".strip())
+            drawn[equal] = replace(drawn[equal], note=f"{drawn[equal].note} {same}".strip())
         elif chart is not None:
             drawn.append(Drawn(title, chart, note))
     return drawn
