@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import re
+import socket
 import threading
 import uuid
 from collections.abc import Iterator, Sequence
@@ -15,6 +16,7 @@ from urllib.parse import quote, urlencode
 
 from aiohttp import web
 
+from loopback import accept_no_more
 from sealegs.api.launch import started
 from sealegs.app.server import application
 from sealegs.app.settings import AppSettings
@@ -107,12 +109,16 @@ def serving(runs: Path, **settings: Any) -> Iterator[Serving]:
     app, token = application(AppSettings(runs=runs, **settings))
     loop = asyncio.new_event_loop()
     runner = web.AppRunner(app, shutdown_timeout=0.1)
+    listener = socket.create_server(("127.0.0.1", 0))
 
     async def begin() -> int:
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        return int(runner.addresses[0][1])
+        await web.SockSite(runner, listener).start()
+        return int(listener.getsockname()[1])
+
+    async def end() -> None:
+        await accept_no_more(listener)
+        await runner.cleanup()
 
     def serve() -> None:
         loop.run_forever()
@@ -129,7 +135,7 @@ def serving(runs: Path, **settings: Any) -> Iterator[Serving]:
             visitor.enter(token)
         yield Serving(port, token, visitor)
     finally:
-        asyncio.run_coroutine_threadsafe(runner.cleanup(), loop).result(PATIENCE_S)
+        asyncio.run_coroutine_threadsafe(end(), loop).result(PATIENCE_S)
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         started(runs)  # asks processes that have ended for their state

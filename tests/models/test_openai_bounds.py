@@ -12,8 +12,9 @@ import pytest
 from aiohttp import web
 
 from commandline import python
-from models.hostile import Hostile, chat, failing, fixed, model_of, one, packed, says, socket_buffers
-from sealegs.models.openai.transport import ERROR_BODY, LARGEST_REPLY_BYTES, Deadlines
+from models.hostile import Hostile, answers, chat, failing, fixed, model_of, one, packed, says, socket_buffers
+from sealegs.models.openai.retry import LARGE_REPLIES
+from sealegs.models.openai.transport import ERROR_BODY, LARGE_REPLY_BYTES, LARGEST_REPLY_BYTES, Deadlines
 
 
 def test_a_reply_without_end_is_cut_off() -> None:
@@ -138,6 +139,20 @@ def test_replies_of_the_largest_size_fit_into_memory(tmp_path: Path) -> None:
         answers, megabytes = map(int, python(PEAK + RUN, server.url, tmp_path / "run").split())
     assert answers * LARGEST_REPLY_BYTES > 2 * 500 * 2**20 / 3
     assert megabytes < 500
+
+
+@pytest.mark.parametrize("broken", [says("a" * LARGEST_REPLY_BYTES), says("a" * LARGE_REPLY_BYTES)[:-1]])
+def test_large_replies_that_cannot_be_read_leave_room_for_others(broken: bytes) -> None:
+    fine = says("a" * 2 * LARGE_REPLY_BYTES)
+
+    async def respond(server: Hostile, _: web.BaseRequest) -> web.StreamResponse:
+        body = broken if server.requests <= LARGE_REPLIES else fine
+        return web.Response(body=body, content_type="application/json")
+
+    with Hostile(respond) as server:
+        model = model_of(server, retries=3, concurrency=LARGE_REPLIES)
+        responses = answers(model, [chat(str(number)) for number in range(2 * LARGE_REPLIES)])
+    assert {response.status for response in responses.values()} == {"ok"}
 
 
 def test_a_call_that_waits_for_its_next_try_holds_no_reply() -> None:

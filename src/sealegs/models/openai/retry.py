@@ -70,8 +70,8 @@ TIMER_S = 0.02
 """A timer may end so much too early."""
 LOOK_S = 1.0
 """Between two looks, during a pause, whether the budget has a try left."""
-LARGE_REPLY_BYTES = 2**18
-"""Many such replies, as texts of four bytes a character, would fill the memory."""
+LARGE_REPLIES = 16
+"""That are in memory at a time, of those that are larger than LARGE_REPLY_BYTES."""
 LONGEST_WAIT_S = 600.0
 """A longer pause that a server asks for is not waited for: a daily quota, say."""
 
@@ -160,6 +160,7 @@ class Client:
         self._transports = {server: Transport(server.endpoint, timeout) for server in servers}
         self._silent = {server: _note_silence(server, relay, timeout) for server in servers}
         """Those that have not replied yet."""
+        self._room_for_large = asyncio.Semaphore(LARGE_REPLIES)
         self._health = health
         self._dialect = dialect
         self._relay = relay
@@ -251,13 +252,15 @@ class Client:
         throttle, sent_at = server.throttle, time.monotonic()
         self._sent[server] += 1
         try:
-            reply = await self._transports[server].send("POST", call.path, body, results=call.results)
+            reply = await self._transports[server].send(
+                "POST", call.path, body, results=call.results, room=self._room_for_large
+            )
             if self._silent:
                 self._end_silence(server)
             throttle.count(refused=FATES.get(reply.status) is Fate.SLOW_DOWN)
-            if len(reply.data) > LARGE_REPLY_BYTES:
-                await self._relay.taken()  # each is read only when the one before is stored
             try:
+                if reply.holds_room:
+                    await self._relay.taken()  # each becomes a text only when the one before is stored
                 if reply.status != 200:
                     raise reply.failure()
                 answer = reply.parse(call.read)
@@ -265,6 +268,9 @@ class Client:
                 if call.priced:
                     self.add_used(*reply.used_tokens())
                 raise
+            finally:
+                if reply.holds_room:
+                    self._room_for_large.release()
             throttle.succeeded()
             return answer
         except TryFailed as error:

@@ -42,6 +42,7 @@ MOST_CONTAINERS = 100_000
 of 20 tokens at each place are fewer in as many bytes."""
 LARGEST_RESULT_BYTES = 2**19
 """More for each text of a call with many: a vector of 12,288 numbers takes 280 kB."""
+LARGE_REPLY_BYTES = 2**18
 ERROR_BODY = 2**16
 """Bytes of an error's body that are read."""
 FILE_S = 3600.0
@@ -105,6 +106,8 @@ class HttpReply(Struct, frozen=True):
     location: str = ""
     advice: str = ""
     """What a person can do about it, where that is known here."""
+    holds_room: bool = False
+    """Of those for large replies, until it is released."""
 
     @property
     def is_page(self) -> bool:
@@ -282,9 +285,11 @@ class Transport:
         body: bytes | io.BytesIO | aiohttp.FormData | None = None,
         *,
         results: int = 0,
+        room: asyncio.Semaphore | None = None,
     ) -> HttpReply:
         """Send a body and read the reply, whatever its status, without any secret in it; one with many
-        results may be larger. A file or a form may take FILE_S."""
+        results may be larger. A large one is read on when there is room for it. A file or a form may take
+        FILE_S."""
         data: Any = body
         headers, timeout = None, self._request_time
         deadlines: contextlib.AbstractContextManager[None] = self._deadlines
@@ -300,7 +305,8 @@ class Transport:
                     allow_redirects=False,
                 )  # fmt: skip
                 try:
-                    return await self._read(reply, LARGEST_REPLY_BYTES + results * LARGEST_RESULT_BYTES)
+                    largest = LARGEST_REPLY_BYTES + results * LARGEST_RESULT_BYTES
+                    return await self._read(reply, largest, room)
                 finally:
                     if not reply.closed:  # it was not read to its end, where its connection is given back
                         reply.close()
@@ -329,19 +335,32 @@ class Transport:
     def _url(self, path: str) -> URL:
         return self._urls.get(path) or self._urls.setdefault(path, self._endpoint.url(path))
 
-    async def _read(self, reply: aiohttp.ClientResponse, largest: int) -> HttpReply:
+    async def _read(
+        self, reply: aiohttp.ClientResponse, largest: int, room: asyncio.Semaphore | None = None
+    ) -> HttpReply:
         ok = reply.status == 200
         limit = largest if ok else ERROR_BODY
         content = reply.content
-        parts = [await content.readany()]
-        while not content.at_eof() and sum(map(len, parts)) <= limit:
-            parts.append(await content.readany())
-        data = b"".join(parts)
-        if ok and len(data) > limit:
-            raise _too_large(limit)
+        parts, size, holds_room = [], 0, False
+        try:
+            while size <= limit:
+                parts.append(await content.readany())
+                size += len(parts[-1])
+                if room is not None and not holds_room and size > LARGE_REPLY_BYTES:
+                    holds_room = await room.acquire()
+                if content.at_eof():
+                    break
+            data = b"".join(parts)
+            if ok and len(data) > limit:
+                raise _too_large(limit)
+        except BaseException:
+            if room is not None and holds_room:
+                room.release()
+            raise
         redacted = self._endpoint.redacted
         media_type = reply.headers.get("Content-Type", "").strip().lower()
-        answer = HttpReply(reply.status, media_type, redacted(data)[:limit].removeprefix(b"\xef\xbb\xbf"))
+        data = redacted(data)[:limit].removeprefix(b"\xef\xbb\xbf")
+        answer = HttpReply(reply.status, media_type, data, holds_room=holds_room)
         if ok:
             return answer
         return replace(
