@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import math
+import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pkgutil import resolve_name
 from textwrap import wrap
@@ -25,7 +28,6 @@ from sealegs.page.format import (
     share,
     value,
 )
-from sealegs.page.narrow import PROSE, NarrowCell, fitting, width_of, wrapped
 from sealegs.page.scale import Scale
 from sealegs.types import Figure
 
@@ -37,8 +39,10 @@ if TYPE_CHECKING:
 Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
 GAP, TEXT_GAP = 3, 2
 """Spaces between two columns of figures at the terminal, and in tables of texts."""
-INDENT = 2
-"""Spaces before the further lines of a row's name."""
+LONGEST_WORD = 16
+"""Letters beyond which a word may be broken."""
+PROSE = re.compile(r"[^\W\d_]{3}")
+"""What a text has, and a figure has not."""
 MANY_COLUMNS = 2
 """Columns beside the row names from which a narrow screen stacks the cells of a row."""
 STYLES: dict[Style, str] = {"strong": "bold", "soft": "dim", "warn": "bold red", "note": "yellow", "": ""}
@@ -133,8 +137,8 @@ class Grid(Displayed, Struct, frozen=True):
         return render("page/grid.html", grid=self)
 
     def to_rich(self, width: int | None = None) -> RichTable:
-        """A table for a terminal; those of texts have narrower gaps than those of figures. Where it is wider
-        than `width`, its texts are wrapped."""
+        """A table for a terminal; those of texts have narrower gaps than those of figures. In one of this
+        width texts may be wrapped, and figures never."""
         from rich import box
         from rich.table import Table as RichTable
         from rich.text import Text
@@ -148,36 +152,33 @@ class Grid(Displayed, Struct, frozen=True):
             pad_edge=False,
             padding=(0, 1, 0, 0) if self.left else (0, 1),
         )
-        columns = self._rich_columns(width)
-        for index, (title, *_) in enumerate(columns):
+        columns = self.rich_columns()
+        widths = fitting([width_of(column) for column in columns], self._room(width))
+        if sum(widths) > self._room(width):
+            columns = self.rich_columns(notes_below=True)
+            widths = fitting([width_of(column) for column in columns], self._room(width))
+        for index, (column, most) in enumerate(zip(columns, widths, strict=True)):
             justify: Literal["left", "right"] = "left" if index < max(1, self.left) else "right"
-            table.add_column(title, justify=justify, no_wrap=True)
+            table.add_column(column[0], justify=justify, overflow="fold", width=most)
         for index, (name, _) in enumerate(self.rows, 1):
             if name == "all":
                 table.add_section()
             table.add_row(*(column[index] for column in columns))
         return table
 
-    def _rich_columns(self, width: int | None) -> list[list[Text]]:
-        """The title and the cells of each column, that of the row names first."""
-        columns = self.cells()
-        if width is None:
-            return [[cell.text for cell in column] for column in columns]
-        widths = fitting([width_of(column) for column in columns], width - self.gap * len(self.columns))
-        return [
-            [wrapped(cell, most) for cell in column] for column, most in zip(columns, widths, strict=True)
-        ]
+    def _room(self, width: int | None) -> float:
+        """What the columns have of this width."""
+        return math.inf if width is None else width - self.gap * len(self.columns)
 
-    def cells(self) -> list[list[NarrowCell]]:
+    def rich_columns(self, *, notes_below: bool = False) -> list[list[Text]]:
         """The title and the cells of each column, that of the row names first, as a terminal draws them."""
-        from rich.text import Text
-
-        names = [Text(escape_controls(name)) for name, _ in self.rows]
-        head, *heads = (NarrowCell(Text(escape_controls(title))) for title in (self.corner, *self.columns))
-        columns = [[head, *(NarrowCell(name, indent=INDENT) for name in names)]]
-        for index, head in enumerate(heads, 1):
-            contents = [row[index - 1] for _, row in self.rows]
-            columns.append([head, *narrow_cells(contents, texts=index < self.left)])
+        columns = [[rich_text(text) for text in (self.corner, *(name for name, _ in self.rows))]]
+        for index, title in enumerate(self.columns):
+            contents = [cells[index] for _, cells in self.rows]
+            drawn = rich_cells(contents, notes_below=notes_below)
+            for cell in drawn if index + 1 < self.left else ():
+                cell.no_wrap = None
+            columns.append([rich_text(title), *drawn])
         return columns
 
     @property
@@ -288,10 +289,11 @@ def show_grid(console: Console, grid: Grid) -> None:
         show_line(console, grid.title, "bold")
         show_line(console, grid.lead)
         grid = replace(grid, title="")
+    width = console.width if console.is_terminal else None
     for number, part in enumerate(split(grid, console.width, wraps=console.is_terminal)):
         if number:
             console.print()
-        show_table(console, part.to_rich(console.width if console.is_terminal else None))
+        show_table(console, part.to_rich(width))
     for note in filter(None, (grid.missing, grid.note)):
         show_line(console, note, "dim")
 
@@ -300,7 +302,7 @@ def split(grid: Grid, width: int, *, wraps: bool = False) -> list[Grid]:
     """A table in parts of as many columns of figures as fit, at least one, each with the texts before them;
     where these are not wrapped, a table that begins with several columns of them is whole."""
     texts = max(1, grid.left)
-    columns = [width_of(column) for column in grid.cells()]
+    columns = [width_of(column) for column in grid.rich_columns(notes_below=wraps)]
     sizes = [column.least if wraps else column.natural for column in columns]
     whole = sum(sizes) + grid.gap * len(grid.columns) <= width if wraps else grid.left > 0
     if whole or len(grid.columns) < texts:
@@ -330,6 +332,34 @@ def show_table(console: Console, table: RichTable) -> None:
     """Print a table at the width it needs: a line too long is better than a figure cut off."""
     table.width = table.__rich_measure__(console, console.options.update(max_width=10_000)).maximum
     console.print(table, crop=False, soft_wrap=True)
+
+
+class Width(NamedTuple):
+    """Of a column, in characters."""
+
+    natural: int
+    """With nothing wrapped."""
+    least: int
+    """With every text wrapped as far as it can be."""
+
+
+def width_of(column: Iterable[Text]) -> Width:
+    from rich.cells import cell_len
+
+    lines = [(cell.no_wrap, line) for cell in column for line in cell.plain.split("\n")]
+    words = ([line] if no_wrap else [word[:LONGEST_WORD] for word in line.split()] for no_wrap, line in lines)
+    least = max((cell_len(word) for group in words for word in group), default=0)
+    return Width(max((cell_len(line) for _, line in lines), default=0), least)
+
+
+def fitting(columns: Sequence[Width], room: float) -> list[int]:
+    """The width of each column, so that all fit into the room if they can; the widest give way first."""
+
+    def widths(most: int) -> list[int]:
+        return [max(column.least, min(column.natural, most)) for column in columns]
+
+    most = range(1 + max(column.natural for column in columns))
+    return widths(bisect_right(most, room, key=lambda most: sum(widths(most))) - 1)
 
 
 def printed(show: Callable[[Console], None]) -> str:
@@ -368,35 +398,26 @@ def missing_note(grids: Iterable[Grid]) -> str:
     return f"{NO_INTERVAL} No interval: {listed}." if listed else ""
 
 
-def rich_cells(contents: Sequence[Content]) -> list[Text]:
-    """The cells of one column; figures have their intervals, with values and limits below each other."""
-    return [cell.text for cell in narrow_cells(contents)]
-
-
-def narrow_cells(contents: Sequence[Content], *, texts: bool = False) -> list[NarrowCell]:
-    """The same with how they may be broken: texts between words, figures before what is in parentheses."""
+def rich_cells(contents: Sequence[Content], *, notes_below: bool = False) -> list[Text]:
+    """The cells of one column; figures have their intervals, with values and limits below each other. Only
+    texts may be wrapped."""
     from rich.text import Text
 
     figures = [content for content in contents if isinstance(content, Figure) or content is None]
     columns = [value(each) for each in figures], _intervals(figures), list(map(_note, figures))
     width, middle, end = (max(map(len, column), default=0) for column in columns)
-    drawn = (
-        Text.assemble(
-            (f"{number:>{width}}", "dim" if number == "–" else ""),
-            (f"{words:<{middle}}", "dim"),
-            (f"{note:<{end}}", "yellow"),
-        )
-        for number, words, note in zip(*columns, strict=True)
-    )
     cells = []
+    drawn = zip(*columns, strict=True)
     for each in contents:
-        if isinstance(each, str | Cell):
-            text = _rich_text(each)
-            cells.append(NarrowCell(text, breaks="words" if texts or PROSE.search(text.plain) else "never"))
-        elif isinstance(each, Scale):
-            cells.append(NarrowCell(_rich_text(each), breaks="never"))
+        if isinstance(each, Figure) or each is None:
+            number, words, note = next(drawn)
+            note = f"\n{note.lstrip(', ')}" * bool(note) if notes_below else f"{note:<{end}}"
+            parts = ((number.rjust(width), "dim" * (number == "–")), (f"{words:<{middle}}", "dim"))
+            cells.append(Text.assemble(*parts, (note, "yellow"), no_wrap=True, overflow="ignore"))
         else:
-            cells.append(NarrowCell(next(drawn), breaks=width + middle))
+            text = rich_text(plain_cell(each), STYLES[each.style] if isinstance(each, Cell) else "")
+            text.no_wrap = isinstance(each, Scale) or not PROSE.search(text.plain)
+            cells.append(text)
     return cells
 
 
@@ -407,12 +428,10 @@ def _note(figure: Figure | None) -> str:
     return f"{words} ({share(figure.coverage)} covered)" if figure and partial else words
 
 
-def _rich_text(content: Content) -> Text:
+def rich_text(text: str, style: str = "") -> Text:
     from rich.text import Text
 
-    return Text(
-        escape_controls(plain_cell(content)), style=STYLES[content.style] if isinstance(content, Cell) else ""
-    )
+    return Text(escape_controls(text), style=style)
 
 
 def _intervals(figures: Sequence[Figure | None]) -> list[str]:
