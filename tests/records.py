@@ -95,6 +95,6 @@ def macro_run(path: Path, **abilities: Sequence[float | None]) -> Run:
     run = store(path, records, "rgb")
     parts = [None if None in values else np.mean(np.array(values, float)) for values in abilities.values()]
     mean = None if None in parts else float(np.mean(np.array(parts, float)))
-    macro = figure([], "", Interval(mean, None, None, "", 0, 0), unit="share")
+    macro = figure([], "", Interval.unknown("one has none", 0, 0, value=mean), unit="share")
     (path / "summary.json").write_bytes(msgspec.json.encode({"macro_lenient": replace(macro, coverage=1.0)}))
     return run

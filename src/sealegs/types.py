@@ -237,20 +237,6 @@ Records: TypeAlias = Callable[[], Iterator[Record[InputsT, DetailT]]]
 """Reads the records of a run from the start, one at a time: a run may be larger than memory."""
 
 
-OF_GROUPS = {
-    "none: fewer than two groups": "fewer than two independent samples",
-    "none: too few groups of like size": "too few independent samples of like size",
-    "none: all groups agree": "all independent samples agree",
-}
-"""The methods without an interval that speak of groups (`analysis/intervals.py`), as a reader knows them."""
-
-
-def no_interval_reason(method: str) -> str:
-    """What follows `none: ` in the method of a figure or a test, where there is no interval."""
-    reason = method.removeprefix("none: ") if method.startswith("none: ") else ""
-    return OF_GROUPS.get(method, reason)
-
-
 class Figure(Struct, frozen=True, kw_only=True):
     """One number of a summary, with its interval and what it is computed from."""
 
@@ -258,6 +244,7 @@ class Figure(Struct, frozen=True, kw_only=True):
     low: float | None
     high: float | None
     method: str
+    """Of the interval, or of the test where there is none, in words; empty where there is neither."""
     n: int
     """Samples that entered the value."""
     clusters: int
@@ -272,6 +259,10 @@ class Figure(Struct, frozen=True, kw_only=True):
     """How many tests `p` is corrected for, by Holm."""
     deciding: int = 0
     """How many of the groups decide the interval, where they are few: three quarters of its variance."""
+    reason: str = ""
+    """Why it has no interval, or no value; empty where it has an interval."""
+    linked: bool = False
+    """Whether its samples share something: `clusters` is how many independent ones they amount to."""
     basis: str = ""
     """In words, what the value depends on beside the scores: how tokens were counted, say."""
     metric: str = ""
@@ -280,14 +271,9 @@ class Figure(Struct, frozen=True, kw_only=True):
     there: `page.metrics` writes and reads that key."""
 
     @property
-    def reason(self) -> str:
-        """Why it has no interval, or no value; empty where it has an interval."""
-        return no_interval_reason(self.method)
-
-    @property
-    def linked(self) -> bool:
-        """Whether its samples share something: `clusters` is how many independent ones they amount to."""
-        return "linked" in self.method
+    def method_or_reason(self) -> str:
+        """How its interval was made, or why there is none."""
+        return self.method or self.reason
 
 
 Summary: TypeAlias = dict[str, Figure]

@@ -117,7 +117,7 @@ def test_a_figure_that_a_run_withholds_is_not_compared(tmp_path: Path) -> None:
     runs = store_pair(tmp_path, noisy(seed=1), noisy(seed=2))
     path = runs[1].path / "summary.json"
     summary = msgspec.json.decode(path.read_bytes())
-    summary["mean_similarity"] |= {"value": None, "low": None, "high": None, "method": "none: by language"}
+    summary["mean_similarity"] |= {"value": None, "low": None, "high": None, "reason": "by language"}
     path.write_bytes(msgspec.json.encode(summary))
     [found] = sl.compare(runs[0], runs[1].path, metrics=["mean_similarity"]).differences
     assert (found.difference, found.p) == (None, None)
@@ -271,20 +271,21 @@ def test_what_depends_on_all_questions_is_compared_over_the_same_ones(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("rejections", "method"),
+    ("rejections", "method", "reason"),
     [
-        ([1.0, 0.0] * 4, "paired logit t over groups"),
-        ([1.0, 0.0], "none: a part has fewer than 6 groups"),  # which the other part cannot make up for
-        ([None, None], "none: nothing to count"),  # without a part the mean of parts is unknown
+        ([1.0, 0.0] * 4, "paired logit t over groups", ""),
+        ([1.0, 0.0], "", "a part has fewer than 6 groups"),  # which the other part cannot make up for
+        # Without a part the mean of parts is unknown.
+        ([None, None], "", "A has no value (one has none)"),
     ],
 )
 def test_a_macro_average_is_compared_by_all_of_its_parts(
-    tmp_path: Path, rejections: list[float | None], method: str
+    tmp_path: Path, rejections: list[float | None], method: str, reason: str
 ) -> None:
     a = macro_run(tmp_path / "a", noise=[1.0, 1.0, 0.0] * 4, rejection=rejections)
     b = macro_run(tmp_path / "b", noise=[0.0, 1.0, 1.0] * 4, rejection=[0.0] * len(rejections))
     [difference] = sl.compare(a, b, metrics="macro_lenient").differences
-    assert difference.method == method
+    assert (difference.method, difference.reason) == (method, reason)
     assert (difference.value_a is None) == (None in rejections)
     assert (difference.outcome == "not compared") == (None in rejections)
 

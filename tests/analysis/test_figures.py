@@ -152,7 +152,7 @@ def test_ratios_correlations_and_slopes_cover_what_entered_them() -> None:
 def test_a_perfect_order_has_no_interval_of_no_width() -> None:
     figure = rank_correlation([pair(str(n), n, n) for n in range(8)], "top", "bottom")
     assert figure.value == pytest.approx(1)
-    assert (figure.low, figure.high, figure.method) == (None, None, "none: the order is perfect")
+    assert (figure.low, figure.high, figure.reason) == (None, None, "the order is perfect")
 
 
 # Which method, and whether it is the textbook's
@@ -184,7 +184,8 @@ def test_the_interval_of_an_amount_is_that_of_its_logarithm() -> None:
 def test_two_uneven_groups_have_no_interval_beyond_all_bounds(unit: Unit, least: float) -> None:
     scores = [score("a", least), *(score("b", 100.0 + n, level=n) for n in range(200))]
     figure = summarise(scores, {"m": [()]}, units={"m": unit})["m"]
-    assert (figure.low, figure.high, figure.method) == (None, None, "none: too few groups of like size")
+    assert (figure.low, figure.high) == (None, None)
+    assert figure.reason == "too few independent samples of like size"
     assert paired_test(over_clusters(np.array([1.0, 900.0]), np.array([1.0, 200.0])), unit=unit).p is None
 
 
@@ -222,20 +223,20 @@ def test_groups_that_all_agree_are_no_proof_that_all_others_would(unit: Unit, gr
 
 
 @pytest.mark.parametrize(
-    ("groups", "value", "method"),
+    ("groups", "value", "reason"),
     [
-        (4, 0.0, "none: all groups agree"),
-        (4, 3.0, "none: all groups agree"),
-        (1, 3.0, "none: fewer than two groups"),
-        (2, None, "none: nothing to count"),
+        (4, 0.0, "all independent samples agree"),
+        (4, 3.0, "all independent samples agree"),
+        (1, 3.0, "fewer than two independent samples"),
+        (2, None, "nothing to count"),
     ],
 )
 def test_where_nothing_can_be_said_there_is_no_interval(
-    groups: int, value: float | None, method: str
+    groups: int, value: float | None, reason: str
 ) -> None:
     scores = [score(str(n), value) for n in range(groups)]
     figure = summarise(scores, {"m": [()]}, units={"m": "tokens"})["m"]
-    assert (figure.value, figure.low, figure.high, figure.method) == (value, None, None, method)
+    assert (figure.value, figure.low, figure.high, figure.reason) == (value, None, None, reason)
 
 
 @settings(deadline=None)
@@ -273,7 +274,7 @@ def test_a_ratio_of_sums_weighs_by_the_denominator() -> None:
     figure = ratio(scores, "top", "bottom", unit="count")
     assert figure.value == pytest.approx(0.7)
     assert figure.coverage == pytest.approx(2 / 3)
-    assert figure.method == "none: too few groups of like size"  # one has four fifths of the weight
+    assert figure.reason == "too few independent samples of like size"  # one has four fifths of the weight
     more = ratio([*scores, pair("d", 3.5, 5.0), pair("e", 3.5, 5.0)], "top", "bottom", unit="count")
     assert more.value == pytest.approx(0.7)
     assert more.method == "log t over groups"

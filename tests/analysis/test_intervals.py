@@ -8,8 +8,6 @@ import pytest
 from designs import Design, designs, false_alarms, power, simulate
 from headlines import Headline, coverage, headlines
 from sealegs.analysis import interval_of
-from sealegs.analysis.intervals import AGREE, TOO_FEW, UNEVEN
-from sealegs.types import no_interval_reason
 
 pytestmark = pytest.mark.slow
 
@@ -88,12 +86,3 @@ def test_the_detectable_difference_is_found_four_times_of_five(rows: int) -> Non
 def test_an_interval_says_how_many_groups_decide_it(values: list[float], deciding: int) -> None:
     array = np.array(values) - 0.001 * np.arange(len(values)) / len(values)
     assert interval_of(array, np.arange(len(array)), "cosine").deciding == deciding
-
-
-def test_a_reader_is_told_of_samples_and_a_stored_method_of_groups() -> None:
-    assert [no_interval_reason(method) for method in (TOO_FEW, UNEVEN, AGREE)] == [
-        "fewer than two independent samples",
-        "too few independent samples of like size",
-        "all independent samples agree",
-    ]
-    assert no_interval_reason("none: the groups of judges disagree") == "the groups of judges disagree"

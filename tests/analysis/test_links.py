@@ -78,7 +78,7 @@ def test_units_that_are_in_every_group_leave_nothing_to_compare() -> None:
     triplets = [tuple(t) for t in combinations("abcd", 3)] * 5
     assert independent_groups(triplets) == 1
     interval = interval_of(np.arange(20) % 2, triplets)
-    assert (interval.value, interval.low, interval.high, interval.method) == (0.5, None, None, stats.TOO_FEW)
+    assert (interval.value, interval.low, interval.high, interval.reason) == (0.5, None, None, stats.TOO_FEW)
 
 
 def test_few_anchors_of_many_triplets_count_as_the_few() -> None:

@@ -52,7 +52,7 @@ def test_differences_without_spread_are_judged_by_what_was_not_seen() -> None:
     assert many.high == pytest.approx(-1 + 2 * (1 - 0.025 ** (1 / 8)))
     tokens = paired_test(over_clusters(np.full(8, -1.0), np.ones(8)), unit="tokens")
     assert (tokens.low, tokens.high, tokens.p) == (None, None, 2 / 2**8)  # nothing bounds what was not seen
-    assert tokens.method == "none: all groups agree"
+    assert (tokens.method, tokens.reason) == ("sign test over groups", "all independent samples agree")
 
 
 @pytest.mark.parametrize("groups", [8, 40, 120])
@@ -106,7 +106,7 @@ def test_rounding_is_not_spread_and_equal_runs_have_no_p_value() -> None:
     found, unseen = paired_test(equal, unit="share"), 1 - 0.025 ** (1 / 9)
     assert (found.low, found.high) == pytest.approx((-unseen, unseen))
     assert found.p is None
-    assert paired_test(equal, unit="tokens") == (None, None, None, "none: nothing differs")
+    assert paired_test(equal, unit="tokens") == (None, None, None, "", "nothing differs")
 
 
 @pytest.mark.parametrize("tests", [1, 12])

@@ -33,7 +33,7 @@ def test_texts_below_figures_are_shown_wherever_a_table_is_drawn() -> None:
 
 
 def test_a_value_without_an_interval_is_marked_and_the_reason_given() -> None:
-    alone = replace(FIGURE, low=None, high=None, method="none: fewer than two groups")
+    alone = replace(FIGURE, low=None, high=None, method="", reason="fewer than two independent samples")
     grid = Grid("rgb", "ability", ["accuracy"], [("noise", [FIGURE]), ("rejection", [alone])])
     for drawn in (repr(grid), Overview("", grids=[grid]).to_markdown(), grid.to_html()):
         assert drawn.count("○") == 2  # beside the value, and in the note
@@ -71,7 +71,7 @@ def test_figures_without_a_value_take_no_place_on_the_first_screen() -> None:
 
 
 def test_what_does_not_apply_has_no_coverage_to_warn_of() -> None:
-    nothing = replace(FIGURE, value=None, n=0, coverage=0.0, method="none: nothing to count")
+    nothing = replace(FIGURE, value=None, n=0, coverage=0.0, method="", reason="nothing to count")
     summary = {
         "a": replace(nothing, statuses={"ok": 8, "error": 0}),
         "b": replace(nothing, statuses={"error": 8}),

@@ -55,7 +55,10 @@ def of(headline: Figure, layout: Layout = RIGHT, **settings: Any) -> str:
             figure(0.5, -0.68, 1.0, unit="cosine", clusters=3),
             "Right in 0.50; there are only 8 prompts from 3 questions, so treat this as a test run.",
         ),
-        (figure(None, None, None), "There is no score: Wilson."),
+        (
+            replace(figure(None, None, None), reason="nothing to count"),
+            "There is no score: nothing to count.",
+        ),
         (
             figure(1.0, None, None, n=1, clusters=1),
             "Right in 1 of 1 prompt; there is only 1 prompt, so treat this as a test run.",

@@ -416,7 +416,7 @@ def test_a_curve_has_a_band_a_line_and_a_legend_entry_for_each_language() -> Non
 
 def without_intervals(summary: dict[str, Figure], *names: str) -> dict[str, Figure]:
     """The same, where some values are of one group."""
-    none = {"low": None, "high": None, "method": "none: fewer than two groups"}
+    none = {"low": None, "high": None, "method": "", "reason": "fewer than two independent samples"}
     return {name: replace(each, **none) if name in names else each for name, each in summary.items()}
 
 

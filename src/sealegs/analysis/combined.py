@@ -135,11 +135,11 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
         of_links = spread(np.zeros(clusters), weights, links)
         clusters = of_links.independent
         if clusters < 2:
-            return Interval(value, None, None, TOO_FEW, n, clusters)
+            return Interval.unknown(TOO_FEW, n, clusters, value=value, linked=True)
         wider = t_quantile(1 - ALPHA / 2, of_links.df) / NORMAL.inv_cdf(1 - ALPHA / 2)
     intervals = [interval_of(mean.values, mean.groups, unit, links=links) for mean in means]
     if unknown := [each for each in intervals if each.low is None]:
-        return Interval(value, None, None, unknown[0].method, n, clusters)
+        return Interval.unknown(unknown[0].reason, n, clusters, value=value, linked=links is not None)
     # How far the lower limit of each term is from its mean, and the upper one, times its coefficient.
     margins = [
         (scale * (each.value - each.low), scale * (each.high - each.value))
@@ -157,7 +157,8 @@ def interval(terms: Sequence[Term], unit: Unit) -> Interval:
     low, high = (float(np.sqrt(max(0.0, side @ correlation @ side))) for side in sides)
     methods = ", ".join(dict.fromkeys(each.method for each in intervals))
     least, most = RANGES.get(unit, (-inf, inf))
-    return Interval(value, max(least, value - low), min(most, value + high), methods, n, clusters)
+    low, high = max(least, value - low), min(most, value + high)
+    return Interval(value, low, high, methods, n, clusters, linked=links is not None)
 
 
 def _correlation(moves: NDArray[np.float64], links: Links | None) -> NDArray[np.float64]:

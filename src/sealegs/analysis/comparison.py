@@ -41,7 +41,7 @@ from sealegs.page.scale import ReferenceMark
 from sealegs.types import Unit
 
 SIGNIFICANT = 0.05
-FEW_IN_A_PART = f"none: a part has fewer than {MIN_GROUPS} groups"
+FEW_IN_A_PART = f"a part has fewer than {MIN_GROUPS} groups"
 
 
 class Side(Struct, frozen=True, kw_only=True):
@@ -89,7 +89,7 @@ class Difference(Struct, frozen=True, kw_only=True):
     needed: int | None = None
     """About how many groups would do, where there are too few to tell."""
     reason: str = ""
-    """Why nothing was compared, where a side has no value."""
+    """Why there is no interval; where a side has no value, why nothing was compared."""
     part: str = ""
     """The parts of a macro-average that are compared, where they are not all: `noise only`."""
 
@@ -219,12 +219,13 @@ def compared(pair: RunPair, name: str, other_name: str = "") -> Test:
     unusable, reason = excluded(pair, common)
     sides = common[0].taken(~unusable), common[1].taken(~unusable)
     first, second = _entering(sides)
-    estimate, method = _estimate(first, second)
+    estimate, why_not = _estimate(first, second)
     metric = first.metric
-    tested = Tested(None, None, None, method)
+    tested = Tested.unknown(why_not)
     if estimate is not None:
         tested = paired_test(estimate, unit=metric.unit)
     value_a, value_b = first.mean, second.mean
+    known = value_a is not None and value_b is not None
     whole = metric.parts and metric.mean_over not in scope_of(name)[1]
     parts = first.known_parts & second.known_parts
     difference = Difference(
@@ -235,7 +236,7 @@ def compared(pair: RunPair, name: str, other_name: str = "") -> Test:
         clusters=min(first.clusters, second.clusters), coverage_a=sides[0].coverage,
         coverage_b=sides[1].coverage, coverage=_pair_coverage(*sides),
         part=part_words(metric, parts) if whole else "",
-        reason="" if None not in (value_a, value_b) else _why_not(pair, (name, other_name or name), sides),
+        reason=tested.reason if known else _why_not(pair, (name, other_name or name), sides),
     )  # fmt: skip
     layout = pair.runs[0].layout
     left_out = f"{nouns(int(unusable.sum()), layout.counted[0])} left out, because {reason}"
@@ -320,7 +321,7 @@ def _corrected(tests: Sequence[Test]) -> tuple[Difference, ...]:
         significant = p is not None and p < SIGNIFICANT
         outcome = outcome_of(
             amount, (difference.low, difference.high), tested=p is not None,
-            groups=0 if difference.method == FEW_IN_A_PART else difference.clusters,
+            groups=0 if difference.reason == FEW_IN_A_PART else difference.clusters,
             significant=significant, unit=metric.unit, better=metric.better,
         )  # fmt: skip
         too_few = outcome == "too few to tell" and amount is not None

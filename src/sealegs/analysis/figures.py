@@ -263,14 +263,15 @@ def _over_groups(
     means = np.array([np.mean(group_values) for group_values in groups.values()])
     numbers, links = numbered(names.values())
     n, clusters = len(means), len(set(numbers))
-    tested = Tested(None, None, None, TOO_FEW if n else NOTHING)
+    tested, linked = Tested.unknown(TOO_FEW if n else NOTHING), False
     if clusters > 1:
         estimate = mean_over(means, numbers, links)
-        clusters = estimate.clusters
+        clusters, linked = estimate.clusters, estimate.linked
         tested = test(estimate) if clusters > 1 else tested
     return _ScoreTable(members).figure(
         np.array(entered, dtype=bool), value=float(means.sum()) / n if n else None, low=tested.low,
         high=tested.high, method=tested.method, n=n, clusters=clusters, unit=unit, p=tested.p,
+        reason=tested.reason, linked=linked,
     )  # fmt: skip
 
 
@@ -303,17 +304,18 @@ def rank_correlation(
     n, clusters = sum(size for size, _ in rhos), len(set(entering))
     value = sum(size * rho for size, rho in rhos) / n if n else None
     low = high = None
-    method = "none: too few samples" if known.any() else NOTHING
+    method, reason = "", "too few samples" if known.any() else NOTHING
     if value is not None and abs(value) > 1 - ROUNDING:
-        method = "none: the order is perfect"
+        reason = "the order is perfect"
     elif value is not None and freedom:
         over = f", mean within {' and '.join(within)}" if len(rhos) > 1 else ""
         half = NORMAL.inv_cdf(1 - ALPHA / 2) * sqrt((1 + value**2 / 2) / freedom)
         low, high = tanh(atanh(value) - half), tanh(atanh(value) + half)
-        method = f"Spearman's ρ{over}, Fisher's z over groups"
+        method, reason = f"Spearman's ρ{over}, Fisher's z over groups", ""
     return table.figure(
-        known, value=value, low=low, high=high, method=method, n=n, clusters=clusters, unit="correlation"
-    )
+        known, value=value, low=low, high=high, method=method, n=n, clusters=clusters, unit="correlation",
+        reason=reason,
+    )  # fmt: skip
 
 
 def spearman(values: NDArray[np.float64]) -> float:

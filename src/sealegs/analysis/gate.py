@@ -22,7 +22,6 @@ from sealegs.page.format import chance, change, counts, difference_text, p_value
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import Better, title_of
-from sealegs.types import no_interval_reason
 
 MIN_OVERLAP = 0.8
 """The share of the larger run's samples that the other must have too."""
@@ -229,7 +228,7 @@ def _check(
     based_on, guessing = counts(difference, layout), chance(test.metric)
     # The denominator of a ratio depends on the run.
     few = not test.metric.ratio_to and difference.n < MIN_OVERLAP * overlap.larger
-    if difference.method == FEW_IN_A_PART:
+    if difference.reason == FEW_IN_A_PART:
         tag = tag_name(test.metric.mean_over)
         needed = f"{MIN_GROUPS} {layout.groups} of each {tag}"
         passed, reason = False, f"has too few values in both runs for one {tag}: the gate needs {needed}"
@@ -273,10 +272,9 @@ def _judged(
     if significant:
         return False, f"{change_words}): a significant {beyond}"
     if low is None or high is None:
-        reason = no_interval_reason(difference.method)
         if p is None:
-            raise UsageError(f"the change of '{difference.metric}' cannot be tested: {reason}.")
-        return True, f"{change_words}): no significant {beyond} ({reason})"
+            raise UsageError(f"the change of '{difference.metric}' cannot be tested: {difference.reason}.")
+        return True, f"{change_words}): no significant {beyond} ({difference.reason})"
     detectable = ""
     if difference.detectable:
         detectable = f"; minimum detectable {change(allowed + difference.detectable, unit)} (80% power)"

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.95
 ALPHA = 1 - CONFIDENCE
 
-TOO_FEW = "none: fewer than two groups"
-UNEVEN = "none: too few groups of like size"
-NOTHING = "none: nothing to count"
-AGREE = "none: all groups agree"
+TOO_FEW = "fewer than two independent samples"
+UNEVEN = "too few independent samples of like size"
+NOTHING = "nothing to count"
+AGREE = "all independent samples agree"
 WILSON = "Wilson score"
 
 Bounds: TypeAlias = tuple[float, float]
@@ -91,6 +91,15 @@ class Interval(NamedTuple):
     clusters: int
     deciding: int = 0
     """How many groups decide it, where they are few: see `Estimate`."""
+    reason: str = ""
+    """Why there is no interval."""
+    linked: bool = False
+
+    @classmethod
+    def unknown(
+        cls, reason: str, n: int, clusters: int, *, value: float | None = None, linked: bool = False
+    ) -> Interval:
+        return cls(value, None, None, "", n, clusters, reason=reason, linked=linked)
 
 
 def per_cluster(clusters: NDArray[np.intp], values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -240,11 +249,11 @@ def interval_of(
     n, clusters, total = int(np.count_nonzero(weights)), int(np.count_nonzero(sizes)), float(sizes.sum())
     if clusters < 2:
         value = float(sums.sum()) / total if total else None
-        return Interval(value, None, None, TOO_FEW if n else NOTHING, n, clusters)
+        return Interval.unknown(TOO_FEW if n else NOTHING, n, clusters, value=value)
     estimate = over_clusters(sums, sizes, links)
     clusters = estimate.clusters if links is not None else clusters
     if clusters < 2:
-        return Interval(estimate.value, None, None, TOO_FEW, n, clusters)
+        return Interval.unknown(TOO_FEW, n, clusters, value=estimate.value, linked=True)
     limits: Bounds | None
     if unit == "share" and links is None and n == clusters and _binary(values, weights):
         limits, method = wilson(estimate.value, n), WILSON
@@ -252,14 +261,14 @@ def interval_of(
         positive = unit in AMOUNTS and estimate.value > 0 and bool((values >= 0).all())
         limits, method = _over_groups(estimate, RANGES.get(unit), positive=positive)
     if limits is None:
-        return Interval(estimate.value, None, None, method, n, clusters)
+        return Interval.unknown(method, n, clusters, value=estimate.value, linked=estimate.linked)
     low, high = min(limits[0], estimate.value), max(limits[1], estimate.value)
     deciding = 0 if method == WILSON else estimate.deciding
-    return Interval(estimate.value, low, high, method, n, clusters, deciding)
+    return Interval(estimate.value, low, high, method, n, clusters, deciding, linked=estimate.linked)
 
 
 def _over_groups(estimate: Estimate, bounds: Bounds | None, *, positive: bool) -> tuple[Bounds | None, str]:
-    """The interval of a mean over groups, and the method in words."""
+    """The interval of a mean over groups, and the method in words, or why there is none."""
     if bounds and agree(estimate, bounds):
         limits = zero_variance_interval(estimate.value, estimate.clusters, bounds)
         return limits, f"Clopper-Pearson {estimate.over}, which all agree"

@@ -131,7 +131,7 @@ def orientation_table(listed: Sequence[Reference], metric: str, title: str) -> G
         if figure := each.figures.get(metric):
             name, address = source_link(each.source)
             source = Cell(f"{name} ({each.date})", link=address)
-            rows.append((each.name, [value(figure), interval(figure) or figure.method, each.about, source]))
+            rows.append((each.name, [value(figure), interval(figure) or figure.reason, each.about, source]))
     columns = [title, "95% interval", "data", "source"]
     return Grid(ORIENTATION, "reference", columns, rows, left=5) if rows else None
 
@@ -141,9 +141,10 @@ def _published(benchmark: str, figures: dict[str, dict[str, Any]], **about: Any)
     summary: Summary = {}
     for name, numbers in figures.items() if metrics else ():
         metric, scope = scope_of(name)
-        method = "published" if numbers.get("low") is not None else "none: published without one"
+        known = numbers.get("low") is not None
+        method, reason = ("published", "") if known else ("", "published without one")
         summary[name] = Figure(
-            **numbers, method=method, clusters=numbers["n"], coverage=1.0, statuses={},
+            **numbers, method=method, reason=reason, clusters=numbers["n"], coverage=1.0, statuses={},
             unit=unit_of(metrics, name), metric=metric, scope=scope,
         )  # fmt: skip
     return Reference(benchmark=benchmark, figures=summary, **about)

@@ -23,7 +23,7 @@ from sealegs.analysis.student import beta_cdf, beta_quantile, t_cdf, t_quantile
 from sealegs.types import Unit
 
 POWER = 0.8
-UNCHANGED = "none: nothing differs"
+UNCHANGED = "nothing differs"
 
 
 class Tested(NamedTuple):
@@ -36,6 +36,12 @@ class Tested(NamedTuple):
     high: float | None
     p: float | None
     method: str
+    reason: str = ""
+    """Why there is no interval, or no test."""
+
+    @classmethod
+    def unknown(cls, reason: str) -> Tested:
+        return cls(None, None, None, "", reason)
 
 
 def difference_range(unit: Unit) -> tuple[float, float] | None:
@@ -131,11 +137,12 @@ def t_test(estimate: Estimate, method: str, *, null: float = 0.0) -> Tested:
     would all fall the same way.
     """
     if not estimate.error:
-        alike = Tested(None, None, 2.0 ** (1 - estimate.clusters), AGREE)
-        return alike if estimate.value != null else Tested(None, None, None, UNCHANGED)
+        if estimate.value == null:
+            return Tested.unknown(UNCHANGED)
+        return Tested(None, None, 2.0 ** (1 - estimate.clusters), f"sign test {estimate.over}", AGREE)
     limits = t_interval(estimate)
     if limits is None:
-        return Tested(None, None, None, UNEVEN)
+        return Tested.unknown(UNEVEN)
     p = 2 * t_cdf(-abs(estimate.value - null) / estimate.error, estimate.df)
     return Tested(*limits, p, method)
 

@@ -212,7 +212,7 @@ def no_interval(figure: Figure | None) -> str:
     """Why a value has no interval, in words; empty where it has one, and without a value."""
     if figure is None or figure.value is None or (figure.low is not None and figure.high is not None):
         return ""
-    return figure.reason or figure.method or "not known"
+    return figure.reason or "not known"
 
 
 def interval_words(figure: Figure) -> str:

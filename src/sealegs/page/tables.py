@@ -111,7 +111,7 @@ def all_figures(summary: Summary, metrics: Sequence[Metric]) -> Grid:
     figures = sorted(summary.values(), key=lambda each: len(each.scope))
     rows: list[Row] = []
     for each in figures[:MOST_FIGURES]:
-        limits = interval(each, short=True) or each.reason or each.method
+        limits = interval(each, short=True) or each.reason
         cells: list[Content] = [scope_words(each.scope), Cell(value(each), "strong"), limits, f"{each.n:,}"]
         # What does not apply has no coverage either, unless requests failed.
         idle = each.n == 0 and {status for status, count in each.statuses.items() if count} <= ANSWERED

@@ -47,8 +47,7 @@ def judge(
     remarks = layout.remarks(summary) if layout.remarks else []
     if not scored:
         first = next(iter(headlines.values()))
-        reason = first.reason or first.method
-        return Verdict(" ".join((f"There is no score: {reason}.", *remarks)), (reason,), first)
+        return Verdict(" ".join((f"There is no score: {first.reason}.", *remarks)), (first.reason,), first)
     involved = {name for note in notes for name in note.involved if name in headlines}
     others = {name: each for name, each in scored.items() if name not in involved}
     leading = _leading(others or scored, layout)

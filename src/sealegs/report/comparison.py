@@ -143,7 +143,7 @@ def _row(difference: Difference, layout: Layout) -> list[Content]:
         words = difference_text(difference.value_a, difference.value_b, unit, (low, high))
         a, b, change = words.a, words.b, words.change
         limits = f"[{', '.join(words.limits)}]" if words.limits else TOO_WIDE if low is not None else ""
-    if not limits and difference.method in (FEW_IN_A_PART, TOO_FEW) and difference.difference is not None:
+    if not limits and difference.reason in (FEW_IN_A_PART, TOO_FEW) and difference.difference is not None:
         limits = f"too few {layout.counted[1]}"
     p = probability(difference.p_holm)
     return [Cell(answer(difference, layout), style), a, b, Cell(change, style), Cell(limits, "soft"), p]

@@ -142,7 +142,7 @@ def _board(board: Leaderboard, address: Address | None) -> Grid:
             [
                 Cell(row.name, link=address(Path(row.path)) if address else ""),
                 Cell(value(row.figure), "strong"),
-                interval(row.figure, short=True) or row.figure.reason or row.figure.method,
+                interval(row.figure, short=True) or row.figure.reason,
                 coverage_cell(row.figure.coverage),
                 f"{row.figure.n:,}",
             ],

@@ -66,7 +66,7 @@ def test_the_macro_average_counts_each_task_once() -> None:
     assert 0.7 - limits(macro)[0] == pytest.approx(math.hypot(*arms) / 2)
     unanswered = [*scores, *(score(n, task="c", m=None) for n in range(200, 203))]
     unknown = summarise(unanswered, ["m"])[named("accuracy_macro", "m")]
-    assert (unknown.value, unknown.method) == (None, "none: a task has no answer")
+    assert (unknown.value, unknown.reason) == (None, "a task has no answer")
     assert named("accuracy_macro", "m") not in summarise(scores[:100], ["m"])
 
 
@@ -127,7 +127,7 @@ def test_shared_documents_widen_figures_and_comparisons_alike(tmp_path: Path) ->
     figure = runs[0].summary[named("accuracy", JUDGE)]
     assert figure.n == 60
     assert 2 <= figure.clusters <= 4  # twelve documents make four triplets
-    assert "over linked groups" in figure.method
+    assert figure.linked
     low, high = limits(figure)
     assert high - low > 0.35  # of 60 independent triplets: 0.25
     difference = sl.compare(*runs).differences[0]

@@ -81,7 +81,7 @@ def test_both_checks_average_the_same_abilities(asked: Callable[..., sl.Run], tm
     run = sl.score("rgb", files, out=tmp_path / "run")
     assert run.summary["macro_published"].value == 1.0
     lenient = run.summary["macro_lenient"]
-    assert (lenient.value, lenient.method) == (None, "none: not checked: counterfactual")
+    assert (lenient.value, lenient.reason) == (None, "not checked: counterfactual")
     assert run.summary["macro_lenient/ability=noise"].value == 1.0
     assert run.verdict.startswith("Right in 100%, averaged over four abilities")
 

@@ -342,14 +342,15 @@ def summarise(scores: Sequence[Score]) -> Summary:
             summary[name] = msgspec.structs.replace(figure, basis=FLOOR)
         if name.startswith("embedder_reads"):
             count: dict[str, Any] = {"low": None, "high": None, "n": size, "clusters": size}
-            summary[name] = msgspec.structs.replace(figure, **count, method="none: a count of sentences")
+            reason = "a count of sentences"
+            summary[name] = msgspec.structs.replace(figure, **count, method="", reason=reason)
         least, most = possible.get(figure.metric, (0.0, 0.0))
         if most and figure.low is not None and figure.high is not None:
             low, high = max(figure.low, least), min(figure.high, most)
             summary[name] = msgspec.structs.replace(figure, low=low, high=high)
     if are_identical(summary):
         headline = summary["mean_similarity"]
-        method = f"{headline.method}; repeats not independent"
+        method = "; ".join(filter(None, (headline.method, "repeats not independent")))
         summary["mean_similarity"] = msgspec.structs.replace(headline, method=method)
     return _by_language(summary) if unread_languages(summary) else summary
 
@@ -361,7 +362,7 @@ def _by_language(summary: Summary) -> Summary:
     cosines = (*FIGURES, *CHANCE, TREND, DRIFT, *SPREADS, SHARE)
     return {
         name: msgspec.structs.replace(
-            figure, value=None, low=None, high=None, p=None, method="none: one figure for each language"
+            figure, value=None, low=None, high=None, p=None, method="", reason="one figure for each language"
         )
         if len(langs) > 1 and scopes_of[name][0] in cosines and "lang" not in scopes_of[name][1]
         else figure

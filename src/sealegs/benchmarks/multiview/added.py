@@ -250,7 +250,7 @@ def _headline(metric: str, summary: Summary, methods: Sequence[str]) -> Figure:
     for figure in figures:
         statuses.update(figure.statuses)
     return replace(
-        figures[0], value=None, low=None, high=None, method="none: each method has its own figure",
+        figures[0], value=None, low=None, high=None, method="", reason="each method has its own figure",
         n=max(each.n for each in figures), clusters=max(each.clusters for each in figures),
         coverage=min(each.coverage for each in figures), statuses=dict(statuses),
     )  # fmt: skip
@@ -290,7 +290,7 @@ def macro_averages(members: Members) -> Summary:
             return {}
         known = [(score, v) for score in scores if (v := score.values["accuracy"]) is not None]
         answered = [score.tags["task"] for score, _ in known]
-        interval = stats.Interval(None, None, None, "none: a task has no answer", 0, 0)
+        interval = stats.Interval.unknown("a task has no answer", 0, 0)
         if set(answered) == tasks:
             groups = [group_of(score) for score, _ in known]
             terms = combined.macro_terms([value for _, value in known], groups, answered)

@@ -244,12 +244,12 @@ def _macro_figure(asked: Sequence[Score], members: Sequence[Score], macro: str) 
     groups = [group_of(score) for score, _ in known]
     if lost or not known:
         reason = "nothing answered for" if checked.issuperset(lost) else "not checked:"
-        method = f"none: {reason} {', '.join(lost)}" if lost else stats.NOTHING
-        interval = stats.Interval(None, None, None, method, len(known), independent_groups(groups))
+        reason = f"{reason} {', '.join(lost)}" if lost else stats.NOTHING
+        interval = stats.Interval.unknown(reason, len(known), independent_groups(groups))
     else:
         terms = combined.macro_terms([value for _, value in known], groups, answered)
         interval = combined.interval(terms, "share")
-        if len(terms) > 1:
+        if len(terms) > 1 and interval.method:
             over = f" over {LINKED}" if numbered(groups)[1] else ""
             interval = interval._replace(method=f"mean of {len(terms)} abilities{over}: {interval.method}")
     statuses: Counter[str] = Counter()

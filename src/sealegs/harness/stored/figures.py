@@ -94,7 +94,7 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
             "model": model,
             "metric": figure.metric,
             "scope": scope_name("", scope).removeprefix("/"),
-            "interval": figure.method,
+            "interval": figure.method_or_reason,
             "groups": figure.clusters,
             **{name: getattr(figure, name) for name in SAME_NAMES},
         }

@@ -100,7 +100,12 @@ def _metric(run: Run, figure: Figure) -> dict[str, Any]:
     better = declared.better if declared else None
     low, high = bounds(figure)
     helpers = {role: model["spec"] for role, model in run.spec.models.items() if role != "model"}
-    details = {"interval": figure.method, "unit": figure.unit, "basis": figure.basis or None, **helpers}
+    details = {
+        "interval": figure.method_or_reason,
+        "unit": figure.unit,
+        "basis": figure.basis or None,
+        **helpers,
+    }
     if better is None:
         details["direction"] = "neither higher nor lower is better"
     return {

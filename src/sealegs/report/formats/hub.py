@@ -104,7 +104,7 @@ def _model(run: Run, subject: Subject, dataset: str) -> dict[str, Any]:
                     "low": figure.low,
                     "high": figure.high,
                     "confidence": CONFIDENCE,
-                    "interval": figure.method,
+                    "interval": figure.method_or_reason,
                     "n": figure.n,
                     "coverage": figure.coverage,
                 },
@@ -133,7 +133,11 @@ def _dataset(spec: RunSpec) -> tuple[str, bool]:
 def _uncertainty(figure: Figure) -> list[str]:
     known = figure.low is not None and figure.high is not None
     limits = f"{CONFIDENCE:.0%} interval {figure.low:.4g} to {figure.high:.4g}" if known else "no interval"
-    return [f"{limits} ({figure.method})", f"n = {figure.n}", f"coverage {figure.coverage:.1%}"]
+    return [
+        f"{limits} ({figure.method_or_reason})",
+        f"n = {figure.n}",
+        f"coverage {figure.coverage:.1%}",
+    ]
 
 
 def _setting(spec: RunSpec, subject: Subject) -> list[str]:

@@ -318,7 +318,7 @@ def validate(
     answered = [outcome.picks for outcome in outcomes if None not in outcome.picks]
     equal = np.array([set(picks) == {"positive"} for picks in answered], dtype=float)
     share = stats.interval_of(equal, np.arange(len(equal)), "share")
-    figure = {name: getattr(share, name) for name in ("value", "low", "high", "n", "method")}
+    figure = {name: getattr(share, name) for name in ("value", "low", "high", "n", "method", "reason")}
     reasons = dict(Counter(each.reason for each in dropped))
     failed = len(outcomes) - len(answered)
     return confirmed, dropped, {"by": name, "confirmed": figure, "failed": failed, "dropped": reasons}

@@ -34,18 +34,12 @@ from sealegs.models.openai.batches.protocols import (
 from sealegs.models.openai.batches.stored import StoredBatch, read_batches, write_batches
 from sealegs.models.openai.dialect import Dialect
 from sealegs.models.openai.protocol import read_chat
-from sealegs.models.openai.retry import (
-    LARGE_REPLY_BYTES,
-    CallFailed,
-    Client,
-    Fate,
-    fate_of,
-    is_transient,
-)
+from sealegs.models.openai.retry import CallFailed, Client, Fate, fate_of, is_transient
 from sealegs.models.openai.servers import ServerHealth, is_wrong_address
 from sealegs.models.openai.transport import (
     BROKEN,
     CONNECTION_LOST,
+    LARGE_REPLY_BYTES,
     PAGE,
     TIMEOUT,
     HttpReply,
