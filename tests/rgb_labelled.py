@@ -24,7 +24,8 @@ kind beside replies that only look so, by the same writer in the same way; `rag_
 models that answer from documents, by a writer who had read no rule, each filled with twelve facts or ten in
 Chinese. All but the first were labelled by reading before the check was applied; that documents disagree
 counts as a report since, which changed eight labels of `chat_style` and `set_aside`. Of `chat_style` the
-errors on wordings of odd numbers were read since, and of the others counted.
+errors on wordings of odd numbers were read since, and of the others the missed declines; the rest were
+counted.
 """
 
 from __future__ import annotations

@@ -26,10 +26,11 @@ NATURAL = """Replies as models give them in such a task, and not made to break r
 read none of the rules. Of the plain right answers 55 of 58 and 43 of 45 were found right; the others give
 both parts of an answer apart, or round it."""
 HELD_OUT = """Written to be hard, and labelled, by language models that did not know the rules. The rules
-were developed on other replies; the errors on these were read twice, and later those of 13 whose verdict
-a new rule changed. Just before the second reading, which is the fairer estimate for new wordings,
-precision and recall were .946 and .858 (English) and .932 and .913 (Chinese) for rejection, .950 and
-.968, .958 and .952 for right answers, and .878 and .887, .976 and .922 for error detection."""
+were developed on other replies; the errors on these were read twice, later those of 13 whose verdict a
+new rule changed, and then the missed declines. Just before the second reading, which is the fairer
+estimate for new wordings, precision and recall were .946 and .858 (English) and .932 and .913 (Chinese)
+for rejection, .950 and .968, .958 and .952 for right answers, and .878 and .887, .976 and .922 for error
+detection."""
 FRESH = """Right and wrong answers, declines and reports as current models write them, in three parts by
 writers who had read none of the rules, written when these were there. Precision and recall before their
 errors were read:
@@ -68,7 +69,8 @@ for right, of which those with odd numbers all went and none of the others. On t
 
 Rules of remarks on some documents, from other wordings, then gave rejection .877 and .986, 1 and 1 there;
 the eight replies whose verdict they changed were read. Documents said to disagree count as a report since,
-which changed three labels in each language. On all:"""
+which changed three labels in each language. Later all missed declines were read, and the one wording of an
+even number among them was added ("isn't part of it"). On all:"""
 REAL_7301 = """SmolLM2-135M-Instruct on a starter set of seed 7301, questions drawn at random, and 80 replies
 to requests to decline; labelled by reading before the check was applied. Before the errors on the odd lines
 were read, 10 of 25 rejections in English were false, and the only report, in Chinese; before those on all
@@ -81,18 +83,21 @@ requests to decline and three to report did so, three and two more were made. La
 check was applied; 17 and 3 on which careful readers may differ are left out. When first measured rejection
 had .766 and .973, right answers .961 and 1, error detection .944 and 1 (English). The errors were counted and
 not read: to the usual prompts, of which one reply declines and one reports, two rejections, two right answers
-and one report were false. Later the false rejections on odd lines were read, of which two went."""
+and one report were false. Later the false rejections on odd lines were read, of which two went, and then all
+others, of which four went."""
 REAL_60317 = """SmolLM2-135M-Instruct at temperature 0.2 on starter sets of seeds 60317 and 60893: 320
 English and 54 Chinese replies to the usual prompts, questions drawn at random, 100 to five requests to
 say where the documents do not tell, 66 to four to report errors; all in Chinese were cut off. Labelled by
 one reader, who had not seen the check, of whom 39 and 4 on which readers may differ are left out. When
 first measured rejection had .733 and .957, right answers .933 and .990, error detection .958 and .920.
 Most of the false rejections are of replies that make no sense; by them one rule was narrowed, of
-documents that are described."""
+documents that are described, and later, with those of the two sets above, rules of repeated instructions,
+of what the question does not mention, and of matters of the reply's own."""
 HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
-Before: rejection .720 and .900, .658 and 1; right answers 1 and .975, .960 and .960."""
+Before: rejection .720 and .900, .658 and 1; right answers 1 and .975, .960 and .960. Later errors on declines
+in English were read; no rule was changed by them."""
 SET_ASIDE = """Wrong answers that name the right value only to set it aside, and right ones that name a wrong
 one so, or remark on other things, written before there were rules for them: precision and recall of right
 answers were .674 and 1, .682 and 1. No false answer is known of them, so that contradicting a document is

@@ -247,3 +247,75 @@ def test_the_value_of_another_case_alone_declines(
 def test_the_last_of_two_values_that_documents_give_for_two_cases_is_not_what_they_prefer() -> None:
     reply = "Both {1} and {2} are named; for 1987 the text gives {1}, and for 1990 the text gives {2}."
     assert verdict(PERSON, reply.format(*PERSON), fake=False).right
+
+
+@pytest.mark.parametrize(
+    ("fact", "reply"),
+    [
+        (PERSON, 'If they hold the answer, give it briefly. If they do not, write "I cannot answer this."'),
+        (PERSON, "If the documents do not tell, say that you cannot answer the question."),
+        (PERSON, 'Otherwise, respond with "There are factual errors in the documents."'),
+        (PERSON, "The documents were found by a search and may be beside the point."),
+        (CITY, "如果没有，请写“文档信息不足，无法回答该问题。”"),
+    ],
+)
+def test_an_instruction_that_a_reply_repeats_is_not_what_it_says(
+    fact: tuple[str, str, str], reply: str
+) -> None:
+    assert not verdict(fact, reply).rejected
+    assert not verdict(fact, reply).detected
+
+
+@pytest.mark.parametrize(
+    ("fact", "reply"),
+    [
+        (PERSON, "If the documents are right, I cannot answer the question."),
+        (PERSON, "If you are asking who designed it, the documents do not say."),
+        (PERSON, "If I may only use the documents, I must say that I cannot tell."),
+        (CITY, "如果只看文档，无法回答该问题。"),
+    ],
+)
+def test_a_decline_under_a_condition_is_one(fact: tuple[str, str, str], reply: str) -> None:
+    assert verdict(fact, reply).rejected
+
+
+@pytest.mark.parametrize(
+    ("reply", "declines"),
+    [
+        ('The document does not contain the sentence "The mayor came by train."', False),
+        ("The documents do not contain the statement that names the designer.", True),
+        ("The document quotes the mayor, who is not mentioned in the context of the question.", False),
+        ("The text does not mention the designer, who is not named in the question.", True),
+        ("The designer is not known for being a painter.", False),
+        ("The designer is not known for certain.", True),
+        ("It is not stated if anybody designed it.", True),
+        ("Your documents cover a lot of ground, but the name of the designer isn't part of it.", True),
+    ],
+)
+def test_a_remark_on_something_else_than_what_was_asked_declines_nothing(reply: str, declines: bool) -> None:
+    assert bool(verdict(PERSON, reply).rejected) == declines
+
+
+def test_a_reply_on_another_matter_declines_nothing_by_what_is_missing_of_that() -> None:
+    reply = (
+        'The document states that "A script of Taxi Driver with notes in the margin was sold at auction." '
+        "This means that the film was sold at a high price, and the auction was a way to make money. The "
+        "document also mentions that the script was sold at a high price, but it doesn't provide any "
+        "information about the auction."
+    )
+    assert not lenient(reply, parts("Martin Scorsese"), query="Who directed the film Taxi Driver?").rejected
+
+
+def test_a_value_that_documents_are_said_to_give_is_an_answer_beside_a_detail() -> None:
+    query = "Which club paid the higher fee in 1997, and how high was the fee for the other move?"
+    reply = (
+        "The document states that the fee for the other move was 490,000 crowns. The document does not "
+        "provide the exact amount of the fee."
+    )
+    assert not lenient(reply, parts([["Garnworth"], ["217,000 crowns"]]), query=query).rejected
+
+
+def test_who_did_it_and_nobody_else_is_no_decline_where_something_else_is_asked() -> None:
+    reply = "The document states that the javelin was won by Edmund Thackrah, not by any other person."
+    query = "What was the winning distance in the javelin at the Craygarth Games in 2006?"
+    assert not lenient(reply, parts("42.61 metres"), query=query).rejected

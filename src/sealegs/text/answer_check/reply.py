@@ -31,6 +31,15 @@ _OFFER = re.compile(
     r"(?<=[.!?。！？\n])\s*(?:(?:Would|Do|Shall|Should|Can|Could|May) (?:you|I|we)\b"
     r"|(?:请问|是否|您|你|需要|要不要|希望)[^。！？?\n]{0,12}我)[^.。！？?\n]{1,200}[?？]"
 )
+_REPEATED = re.compile(
+    r"\b(?:If [^.!?\n]{1,150}, |Otherwise,? )(?:then |please |just |simply |you (?:should|must) ){0,2}"
+    r"(?:write|say|reply|respond|answer|state)(?: with| that)?:? "
+    r"(?:[\"\u201c'][^\"\u201d\n]{1,200}[\"\u201d']?|(?:that|you|so|I)\b[^.!?\n]{0,200})"
+    r"|(?:not|n't) (?:contain|include|have) (?:the|this|that) (?:\w+ )?(?:sentence|statement|quote):? "
+    r"[\"\u201c][^\"\u201d\n]{1,200}[\"\u201d]?"
+    r"|(?:如果|若)[^。！？\n]{1,60}，请?(?:先|直接)?(?:写|说|回答|回复)[“\"][^”\"\n]{1,80}[”\"]?"
+)
+"""What is only repeated: an instruction what to write, and a sentence that a text is said not to have."""
 _STRUCK = re.compile(r"~~[^~\n]{1,200}~~")
 _CROSS = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘][ \t]*(?=\||$)", re.MULTILINE)
 _CROSS_THEN_CHECK = re.compile(r"(?<=[\w*])[ \t]{0,8}[❌✗✘](?=[^❌✗✘\n]{1,200}[✅✔✓])")
@@ -99,9 +108,9 @@ def answer_spans(
 
 
 def _marks_read(text: str) -> str:
-    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out
-    and what the reply offers to do."""
-    text = _STRUCK.sub(" ", _OFFER.sub("", text))
+    """A text with marks that stand for words written out ("Year: ?", "1998 ❌"), without those struck out,
+    what the reply offers to do, and what it only repeats ("If they do not, write that you cannot tell")."""
+    text = _STRUCK.sub(" ", _REPEATED.sub("", _OFFER.sub("", text)))
     text = _BLANK_CELL.sub(": unknown", _BLANK.sub(": unknown", text))
     text = _CROSS_BEFORE.sub(r"Wrong: \g<wrong>\nRight: ", text)
     return _CROSS.sub(" wrong", _CROSS_THEN_CHECK.sub(" wrong; ", text))

@@ -257,12 +257,12 @@ class _ReplyClauses:
                 denies_what_was_asked or self.remarks.sets_apart(number)
             )
             alone = clause.letters == "n" and not ends_sentence(self.clauses, number)
-            beside = self.remarks.is_hedge(number) or not self.remarks.is_remark(number)
+            other = any(find(tier, clause.letters) for tier in ("not_declining", "of_a_story"))
+            other = other or self.remarks.is_of_own_matter(number)
+            beside = other or self.remarks.is_hedge(number) or not self.remarks.is_remark(number)
             if beside or alone or ("D" in clause.letters and (self._tells or self._begins_with_a_value)):
                 continue  # "No, ..." says nothing by itself
-            if (says_no or self._only_describes(clause.letters)) and not find(
-                "not_declining", clause.letters
-            ):
+            if says_no or self._only_describes(clause.letters):
                 return self._whole(number)
         return None
 

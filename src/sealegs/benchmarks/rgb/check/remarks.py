@@ -121,6 +121,8 @@ class Remarks:
         if not number or ends_sentence(self.clauses, number - 1):
             return False
         before = self.clauses[number - 1]
+        if find("reported", before.letters) and find("not_but", self.letters[number]):
+            return True  # "The text states that Ada Lock won, not anybody else"
         if "d" in before.letters or not re.match("x?n", self.letters[number]):
             return False
         opposed = self.has_value(number - 1) and re.match("x?n[xwM]", self.letters[number])
