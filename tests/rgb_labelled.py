@@ -8,7 +8,8 @@ written when the rules were there by writers who had read none of them. The erro
 that none of these is unseen; `natural`, replies as models give them in such a task, by which no rule was
 changed; `real_7301`, replies of a small model to a set of seed 7301, questions drawn at random;
 `real_unseen` and `real_60317`, the same to sets of seeds 8812 and 9127, 60317 and 60893, labelled by readers
-of no rule; `chat_style`,
+of no rule; `real_71933`, the same to sets of seeds 71933 and 72277, labelled by one who had changed rules
+before; `chat_style`,
 wordings after the manner of current chat models by a writer who had read no rule, each filled with three
 facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
 `chat_style.mirae.jsonl` the same for closed questions of MIRAE; `asides.mirae.jsonl`, for MIRAE too, answers
@@ -56,6 +57,7 @@ Part: TypeAlias = Literal[
     "real_7301",
     "real_unseen",
     "real_60317",
+    "real_71933",
     "chat_style",
     "hedged",
     "set_aside",

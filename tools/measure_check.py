@@ -93,6 +93,15 @@ first measured rejection had .733 and .957, right answers .933 and .990, error d
 Most of the false rejections are of replies that make no sense; by them one rule was narrowed, of
 documents that are described, and later, with those of the two sets above, rules of repeated instructions,
 of what the question does not mention, and of matters of the reply's own."""
+REAL_71933 = """SmolLM2-135M-Instruct at temperature 0.2 on starter sets of seeds 71933 and 72277: 260
+replies to the usual prompts, questions drawn at random for every noise rate and ability, 110 to five
+requests to say where the documents do not tell, and 60 to four to report errors; 42 were cut off at 256
+tokens. All were labelled by reading before the check was applied to any, by one reader, who had changed the
+rules before and changed none while reading; 48 on which careful readers may differ, most of which
+contradict themselves, are left out. When first measured rejection had .816 and 1, right answers .974 and 1,
+error detection .765 and .929. To the usual prompts no reply declines or reports anything; one rejection,
+one right answer and one report were false there, and six of the other eight false rejections are of replies
+to requests to report errors."""
 HEDGED = """Declines, many beside something else that the documents tell, and values given with a hedge, each
 wording with the right value and with a wrong one, and titles with a word of declining; by a writer
 who knew the rules. They were written before rules were changed for such wordings, and their errors counted.
@@ -137,6 +146,7 @@ PARTS: dict[Part, tuple[str, str]] = {
     "real_7301": ("Replies of a real model to a fresh set", REAL_7301),
     "real_unseen": ("Replies of a real model to two sets that were not seen", REAL_UNSEEN),
     "real_60317": ("Replies of a real model to two more sets", REAL_60317),
+    "real_71933": ("Replies of a real model to sets of two further seeds", REAL_71933),
     "chat_style": ("Replies in the style of chat models", CHAT_STYLE),
     "hedged": ("Declines and hedged answers", HEDGED),
     "set_aside": ("Replies that set a value aside", SET_ASIDE),
