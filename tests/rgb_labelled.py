@@ -7,26 +7,25 @@ error or are wrong, in the words of current models; `real`, replies of a small m
 written when the rules were there by writers who had read none of them. The errors on them were read since, so
 that none of these is unseen; `natural`, replies as models give them in such a task, by which no rule was
 changed; `real_7301`, replies of a small model to a set of seed 7301, questions drawn at random;
-`real_unseen` and `real_60317`, the same to sets of seeds 8812 and 9127, 60317 and 60893, labelled by readers
-of no rule; `real_71933`, the same to sets of seeds 71933 and 72277, labelled by one who had changed rules
-before; `chat_style`,
-wordings after the manner of current chat models by a writer who had read no rule, each filled with three
-facts (`wording` begins with their class; `debatable`: a careful reader may differ), and in
-`chat_style.mirae.jsonl` the same for closed questions of MIRAE; `asides.mirae.jsonl`, for MIRAE too, answers
-of yes or no in a sentence, and values with others beside them, by a writer who knew the rules (the errors on
-those called `second` were counted and not read); `hedged`, declines, and values given with a hedge, by
-another such writer, whose errors were counted and not read; `set_aside`, answers that name another value to
-set it aside, the right one or a wrong one, written before the rules for them; `named`, and for MIRAE
-`named.mirae`, answers beside another value that is only named, each also the other way round, titles of
-words of silence, headings over errors or none, units, and surnames, by a writer who knew the rules, before
-rules were changed for them (errors on wordings of even numbers were counted and not read); `reworded`, values
-set aside before another one, declines of what is more or other, and reports without a word for an error, each
-kind beside replies that only look so, by the same writer in the same way; `rag_style`, wordings of current
-models that answer from documents, by a writer who had read no rule, each filled with twelve facts or ten in
-Chinese. All but the first were labelled by reading before the check was applied; that documents disagree
-counts as a report since, which changed eight labels of `chat_style` and `set_aside`. Of `chat_style` the
-errors on wordings of odd numbers were read since, and of the others the missed declines; the rest were
-counted.
+`real_unseen` and `real_60317`, the same to sets of seeds 8812 and 9127, 60317 and 60893, labelled by
+readers of no rule; `real_71933`, the same to sets of seeds 71933 and 72277, labelled by one who had changed
+rules before; `chat_style`, wordings after the manner of current chat models by a writer who had read no
+rule, each filled with three facts (`wording` begins with their class; `debatable`: a careful reader may
+differ), and in `chat_style.mirae.jsonl` the same for closed questions of MIRAE; `asides.mirae.jsonl`, for
+MIRAE too, answers of yes or no in a sentence, and values with others beside them, by a writer who knew the
+rules (the errors on those called `second` were counted and not read); `hedged`, declines, and values given
+with a hedge, by another such writer, whose errors were counted, and those on English declines read later;
+`set_aside`, answers that name another value to set it aside, the right one or a wrong one, written before
+the rules for them; `named`, and for MIRAE `named.mirae`, answers beside another value that is only named,
+each also the other way round, titles of words of silence, headings over errors or none, units, and
+surnames, by a writer who knew the rules, before rules were changed for them (errors on wordings of even
+numbers were counted and not read); `reworded`, values set aside before another one, declines of what is
+more or other, and reports without a word for an error, each kind beside replies that only look so, by the
+same writer in the same way; `rag_style`, wordings of current models that answer from documents, by a writer
+who had read no rule, each filled with twelve facts or ten in Chinese. All but the first were labelled by
+reading before the check was applied; that documents disagree counts as a report since, which changed eight
+labels of `chat_style` and `set_aside`. Of `chat_style` the errors on wordings of odd numbers were read
+since, and of the others the missed declines; the rest were counted.
 """
 
 from __future__ import annotations

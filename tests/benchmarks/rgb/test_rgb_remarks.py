@@ -319,3 +319,40 @@ def test_who_did_it_and_nobody_else_is_no_decline_where_something_else_is_asked(
     reply = "The document states that the javelin was won by Edmund Thackrah, not by any other person."
     query = "What was the winning distance in the javelin at the Craygarth Games in 2006?"
     assert not lenient(reply, parts("42.61 metres"), query=query).rejected
+
+
+TEMPLE = ("Which city is home to the temple Kinkaku-ji?", "Kyoto", "Nara")
+
+
+@pytest.mark.parametrize("value", TEMPLE[1:])
+def test_that_nothing_is_told_about_a_value_declines_nothing_where_the_value_is_told(value: str) -> None:
+    told = f"The document states that the temple Kinkaku-ji is located in {value}, but it does not provide"
+    about_it = verdict(TEMPLE, f"{told} any information about the city of {value}.")
+    assert not about_it.rejected
+    assert about_it.right == (value == TEMPLE[1])
+    assert verdict(TEMPLE, f"The documents do not provide any information about {value}.").rejected
+
+
+def test_an_answer_under_its_heading_is_one_beside_a_remark() -> None:
+    query = "Which actor has the part of the beekeeper in the series The Corridor of Wrenby?"
+    reply = (
+        "The answer to this question is:\n\nWalter Pomfret has the part of the beekeeper in The Corridor of "
+        "Wrenby, but he has not been mentioned in the document. The document only mentions Walter Pomfret's "
+        "part in The Corridor of Wrenby, but it does not provide any information about his part in the "
+        "series."
+    )
+    assert not lenient(reply, parts("Edith Twelvetrees"), query=query).rejected
+    assert verdict(PERSON, "The answer is:\n\nThe documents do not say who designed it.").rejected
+
+
+@pytest.mark.parametrize(
+    ("reply", "detected"),
+    [
+        ("The documents do not state anything that is not true.", False),
+        ("The documents contain nothing that is not true.", False),
+        ("The documents state something that is not true.", True),
+    ],
+)
+def test_nothing_that_is_not_true_is_no_error_and_no_decline(reply: str, detected: bool) -> None:
+    assert bool(verdict(PERSON, reply).detected) == detected
+    assert not verdict(PERSON, reply).rejected

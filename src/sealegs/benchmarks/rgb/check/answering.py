@@ -118,6 +118,8 @@ class Answering:
             label -= 1  # "As to your question, though: Rome"
         if label < 0 or self.tiers[label] or not find("answer_label", self.letters[label]):
             return False
+        if label + 1 == number and self.letters[label].endswith("B"):
+            return True  # "The answer is:" on a line of its own
         return not any(ends_sentence(self.clauses, n) for n in range(label, number))
 
     def _is_of_a_document(self, number: int) -> bool:
