@@ -55,6 +55,12 @@ def test_requests_under_way_count_with_the_most_they_may_write() -> None:
     assert sum(gate.admit(ask(n), wait=False) is not None for n in range(10)) == 2
 
 
+def test_tries_from_before_there_was_a_journal_are_stored_in_it() -> None:
+    gate = RequestGate()
+    gate.count_try("model")  # its server was tried out
+    assert Spent(gate).usage == JournalUsage(1, 0, 0)
+
+
 def test_where_the_money_is_spent_nothing_that_is_set_aside_is_waited_for() -> None:
     gate = RequestGate(Limits(max_usd=300e-6, price_in=1.0, price_out=1.0))
     paused, dear = admit(gate, 1), admit(gate, 2)

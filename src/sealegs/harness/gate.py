@@ -98,6 +98,8 @@ class RequestGate:
                     usd = self._cost(role, tokens_in, tokens_out)
                     self._count(role, requests, tokens_in, tokens_out, usd)
             self._earlier = dict(usage)
+            for role, used in self._usage.items():  # and what was tried out before there was a journal
+                self._store(role, used)
 
     def admit(self, request: Request, *, wait: bool) -> Ticket | None:
         """Count a request, and set aside what it may cost; None where that is not possible now.
