@@ -97,6 +97,8 @@ def test_base_url_goes_to_local_models_before_providers() -> None:
     assert alone["judge"].args == {"base_url": url}
     named = with_base_url({"model": ModelRef("vllm:x?base_url=http://h/v1")}, url)
     assert named["model"].args == {}
+    beside = with_base_url({**named, "judge": ModelRef("anthropic:y")}, url)
+    assert beside["judge"].args == {"base_url": url}
     with pytest.raises(UsageError, match="goes with a model on a server"):
         with_base_url({"model": ModelRef("embedded")}, url)
 

@@ -384,12 +384,11 @@ def with_base_url(refs: Mapping[str, ModelRef], base_url: str | None) -> dict[st
     served = {role: preset_of(ref.spec) for role, ref in refs.items() if on_server(ref.spec)}
     if not served:
         raise UsageError("--base-url goes with a model on a server: --model openai:NAME, or a preset's name.")
-    hosted = [role for role, preset in served.items() if preset is not None and preset.key]
-    targets = [role for role in served if role not in hosted] or hosted
+    unplaced = [role for role in served if "base_url" not in split_spec(refs[role].spec)[1]]
+    hosted = [role for role in unplaced if (preset := served[role]) is not None and preset.key]
+    targets = [role for role in unplaced if role not in hosted] or hosted
     return {
-        role: ModelRef(ref.spec, {"base_url": base_url, **ref.args})
-        if role in targets and "base_url" not in split_spec(ref.spec)[1]
-        else ref
+        role: ModelRef(ref.spec, {"base_url": base_url, **ref.args}) if role in targets else ref
         for role, ref in refs.items()
     }
 
