@@ -17,7 +17,7 @@ from commandline import command, sealegs
 from loopback import Loopback
 from sealegs.api import build, dry_run
 from sealegs.api.check import check
-from sealegs.errors import ModelUnreachable, UsageError
+from sealegs.errors import BudgetReached, ModelUnreachable, UsageError
 from suites import PATIENCE
 
 pytestmark = pytest.mark.slow
@@ -97,8 +97,11 @@ def test_a_stopped_build_says_what_is_kept_if_something_is(mine: Path, tmp_path:
     with Loopback(dies_after=3) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "a", base_url=server.url, concurrency=1, **options)
     (note,) = caught.value.__notes__
-    stored = tmp_path / "a" / "journal.sqlite"
-    assert note == (f"Answers are saved in {stored}: resume with the same command, or delete it to ask anew.")
+    again = f"the same command, or delete {tmp_path / 'a' / 'journal.sqlite'} to ask anew"
+    assert note == f"Answers are saved in {tmp_path / 'a'}: resume with {again}."
+    with Loopback() as server, pytest.raises(BudgetReached) as stopped:
+        build("mirae", tmp_path / "a", base_url=server.url, concurrency=1, max_requests=9, **options)
+    assert stopped.value.__notes__[0].endswith(f"a higher limit and --out {tmp_path / 'a'}.")
     with Loopback(always=500) as server, pytest.raises(ModelUnreachable) as caught:
         build("mirae", tmp_path / "b", base_url=server.url, **options)
     assert not hasattr(caught.value, "__notes__")

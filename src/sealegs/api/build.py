@@ -121,7 +121,7 @@ def _execute(
         dispatcher = Dispatcher(journal, identities, opener=models.__getitem__, gate=gate, progress=progress)
         try:
             with (
-                note_resuming(journal, beside, "the same command, or delete it to ask anew"),
+                note_resuming(journal, beside.parent, f"the same command, or delete {beside} to ask anew"),
                 naming_source(),
             ):
                 built = complete(builder.build(), dispatcher.answer)
