@@ -89,6 +89,14 @@ def test_servers_that_all_refuse_or_are_dead_end_the_run() -> None:
         ask(unused_url(), unused_url(), requests=chats(10), retries=1)
 
 
+def test_a_request_does_not_wait_for_a_server_that_asks_for_a_pause() -> None:
+    script = ("ok", "ok", "ok", "ok", "500", "ok", "500")
+    with Loopback(script=script) as failing, Loopback(always=429, retry_after="600") as overloaded:
+        statuses, _ = ask(failing.url, overloaded.url, requests=chats(8), concurrency=1)
+    assert statuses == {"ok": 8}
+    assert (failing.requests, overloaded.requests) == (10, 1)
+
+
 def test_a_request_that_no_server_takes_fails_alone() -> None:
     script = ("ok", "ok", "ok", "ok", "404")
     with Loopback(script=script) as one, Loopback(script=script) as two:
