@@ -112,7 +112,7 @@ def test_a_further_try_for_which_money_may_become_free_is_refused_as_such() -> N
     admit(gate, 2)
     gate.count_try("model")
     gate.add_used("model", 0, 10)
-    with pytest.raises(MoneySetAside, match="what is left is set aside: the same command resumes"):
+    with pytest.raises(MoneySetAside, match="has sent 3 requests"):
         gate.count_try("model")
     gate.check_try()  # so that no pause is cut short
     gate.count_try("embedder", priced=False)

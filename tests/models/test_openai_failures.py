@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from contextlib import ExitStack
@@ -186,6 +187,15 @@ def test_a_server_that_is_still_starting_is_waited_for() -> None:
         model.watch(watcher)
         assert one(model, chat("q")).status == "ok"
     assert "Trying again" in watcher.notes[0]
+
+
+def test_a_host_without_an_address_is_named_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def look_up(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", look_up)
+    with pytest.raises(ModelUnreachable, match="no connection: Name or service not known[.] Is the server"):
+        one(model_of("http://keel.example/v1", retries=0), chat("q"))
 
 
 def test_a_server_that_fails_every_request_is_given_up() -> None:

@@ -199,12 +199,11 @@ class RequestGate:
     def _reached(self, refused: Refused, usd: float = 0.0) -> BudgetReached:
         spent = f", ${self.usd:.4f}" if self.usd else ""
         requests = f"{self.requests:,} request{'s' if self.requests != 1 else ''}"
-        text = f"stopped at {refused.limit}. Over all starts that its journal has, the run has sent "
-        text += f"{requests}{spent}"
-        if refused.is_transient:
-            return MoneySetAside(f"{text}; what is left is set aside: the same command resumes with that.")
         next_one = f"; the next may cost up to ${usd:.4f}" if usd and "$" in f"{refused.limit}{spent}" else ""
-        return BudgetReached(f"{text}{next_one}: raise the limit, or leave it out, to resume.")
+        return (MoneySetAside if refused.is_transient else BudgetReached)(
+            f"stopped at {refused.limit}. Over all starts that its journal has, the run has sent "
+            f"{requests}{spent}{next_one}: raise the limit, or leave it out, to resume."
+        )
 
 
 NO_LIMITS = RequestGate()

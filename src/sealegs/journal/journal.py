@@ -137,8 +137,7 @@ class Journal:
 
     def put(self, keyed: Keyed, response: Response) -> None:
         """File an answer. One that comes later under the same key takes its place."""
-        if self._failure is not None:
-            raise self._failure
+        self._raise_failure()
         self.empty = False
         with self._lock:
             self._entries.append((keyed, response))

@@ -154,9 +154,8 @@ class OpenAI:
                 self._progress.note(f"{str(error).rstrip('.')}. It is left out of this run.")
                 continue
             if problem:
-                at = server.endpoint.shown
                 raise CapabilityError(
-                    f"'{self.spec}' at {at} cannot give log-likelihoods: {problem}. "
+                    f"'{self.spec}' at {server.shown} cannot give log-likelihoods: {problem}. "
                     "vLLM and SGLang can, and so can hf: with the model's weights.",
                     lacking=frozenset({"loglikelihood"}),
                 )
@@ -263,8 +262,7 @@ class OpenAI:
         self, client: Client, request: Generate | LogLikelihood | StringLikelihood
     ) -> Response:
         if isinstance(request, StringLikelihood):
-            client.return_try()
-            return Response(status="error", reason="a server cannot give the probability of a string")
+            raise UsageError("a server cannot give the probability of a string.")
         if isinstance(request, LogLikelihood):
             return await loglikelihood(client, self._dialect, request)
         interface = TEXTS if isinstance(request.prompt, str) else self._interface

@@ -295,8 +295,7 @@ class Client:
             return
         at_once = fate in (Fate.SERVER_AT_FAULT, Fate.END) or error.kind == NO_CONNECTION
         if server.failed(leave_out_at_once=at_once):
-            text = error.at(server.shown).rstrip(".")
-            self._relay.note(f"{text}. It is left out, and tried again later.")
+            self._relay.note(f"{error.at(server.shown)}. It is left out, and tried again later.")
 
     async def _pause(self, server: Server, error: TryFailed, tries: int, call: Call[Any] | None) -> None:
         """Wait until a call is worth its next try; CallFailed or BudgetReached where there is to be none."""
@@ -312,7 +311,7 @@ class Client:
         if error.kind not in server.noted:
             server.noted.add(error.kind)
             again = f"Trying again ({tries} of {self._retries}), next in {delay:,.1f} s."
-            self._relay.note(f"{error.at(server.shown).rstrip('.')}. {again}")
+            self._relay.note(f"{error.at(server.shown)}. {again}")
         slowed = fate_of(error) is Fate.SLOW_DOWN
         self._relay.retrying(+1)
         self._slowed += slowed

@@ -66,7 +66,7 @@ class ServerHealth:
             hint = self._hint if is_wrong_address(error) else ""
             if error.kind == NO_CONNECTION and not self.ever_answered:
                 hint = f"Is the server running at {self._server}? Start it, or give its address: --base-url."
-            raise ModelUnreachable(f"{text.rstrip('.')}. {hint}" if hint else text)
+            raise ModelUnreachable(f"{text.rstrip('.')}. {hint}".rstrip())
 
 
 def given_up(error: TryFailed, server: str) -> ModelUnreachable:
@@ -77,7 +77,7 @@ def given_up(error: TryFailed, server: str) -> ModelUnreachable:
             " Nothing was sent to it. For an authority of your own, SSL_CERT_FILE names the file that "
             "holds its certificate."
         )
-    return ModelUnreachable(f"{error.at(server).rstrip('.')}.{hint}")
+    return ModelUnreachable(f"{error.at(server)}.{hint}")
 
 
 def is_wrong_address(error: TryFailed) -> bool:

@@ -89,12 +89,12 @@ class TryFailed(Exception):
         return f"{self.kind}{times}: {self.detail}" if self.detail else f"{self.kind}{times}"
 
     def at(self, server: str) -> str:
-        """For a person: `http://… answered 500 Internal Server Error: the server is on fire`."""
+        """For a person, before a full stop: `http://… answered 500 Internal Server Error: it is on fire`."""
         what = f": {self.kind}"
         if self.status:
             phrases = {status.value: f" {status.phrase}" for status in HTTPStatus}
             what = f" answered {self.status}{phrases.get(self.status, '')}"
-        return f"{server}{what}: {self.detail}" if self.detail else f"{server}{what}"
+        return f"{server}{what}: {self.detail.rstrip('.')}" if self.detail else f"{server}{what}"
 
 
 class HttpReply(Struct, frozen=True):
@@ -396,8 +396,8 @@ def _os_reason(cause: Exception) -> str:
         return shorten(cause.verify_message)
     if isinstance(cause, ssl.SSLError):  # its number is not one of the operating system
         return shorten(cause.reason or "the handshake failed")
-    if isinstance(cause, OSError) and (cause.errno or 0) > 0:
-        return os.strerror(cause.errno or 0)
+    if isinstance(cause, OSError) and (number := cause.errno or 0):
+        return os.strerror(number) if number > 0 else shorten(cause.strerror or "")  # of a name's look-up
     return shorten(str(cause))
 
 

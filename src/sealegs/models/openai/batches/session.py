@@ -186,7 +186,7 @@ class BatchSession:
                 if error.kind not in UNCLEAR and not failed_there:
                     raise
                 raise ModelUnreachable(
-                    f"{error.at(self._shown).rstrip('.')}. Whether the batch was created is not known: look "
+                    f"{error.at(self._shown)}. Whether the batch was created is not known: look "
                     "there before you run the same command again."
                 ) from error
 
@@ -346,11 +346,11 @@ class BatchSession:
 
     def _lost(self, batch: StoredBatch, error: TryFailed) -> ModelUnreachable:
         return ModelUnreachable(
-            f"batch {batch.id}: {error.at(self._shown).rstrip('.')}. Where it is gone, remove "
+            f"batch {batch.id}: {error.at(self._shown)}. Where it is gone, remove "
             f"{self.folder / BATCHES} to submit its requests again."
         )
 
     def _unreachable(self, error: TryFailed) -> ModelUnreachable:
         hint = "Does this server have batches? Without --batch it is asked live."
-        text = f"{error.at(self._shown).rstrip('.')}."
+        text = f"{error.at(self._shown)}."
         return ModelUnreachable(f"{text} {hint}" if is_wrong_address(error) else text)
