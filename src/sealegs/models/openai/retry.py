@@ -16,7 +16,7 @@ many requests. A call is sent in one try, or several.
 A 400 or 422 that names a field which the server does not take is first followed by a try without it
 (`dialect.py`). "Tried again" is at most `retries` times, after the pause that the reply asks for and a
 back-off; then it fails by the server's fault. With several servers, whatever may be one server's fault,
-the last line included, is first tried at the others, without a pause, unless they asked for one; these
+the last line included, is first tried at the others, without a pause, unless all asked for one; these
 tries count, and are made however few `retries` there are. Which server is left out for a while, and when
 failures end the run, is decided in `servers.py`. The requests of a call that failed are errors in the run,
 and are asked again by the next start.
@@ -225,7 +225,7 @@ class Client:
                     continue
                 failed_at.add(server)
                 self._leave_out(server, error, fate)
-                if self._is_for_others(error, server, failed_at):
+                if self._is_for_others(error, failed_at, tries):
                     continue
                 if fate is Fate.END:
                     raise given_up(error, server.shown) from None
@@ -332,22 +332,18 @@ class Client:
     # Which server is asked
 
     def _best(self, failed_at: set[Server]) -> Server:
-        """The server with the most room, of those that are there, may be asked now and have not failed this
-        call, as far as there are such."""
+        """The server with the most room, of those that are there and have not failed this call."""
         if len(self._servers) == 1:
             return self._servers[0]
-        present = self._others(set())
-        ready = [server for server in present if server.throttle.allowed]
-        fresh = [server for server in ready if server not in failed_at]
-        return max(fresh or ready or present or self._servers, key=self._room)
+        candidates = self._others(failed_at) or self._others(set()) or self._servers
+        return max(candidates, key=self._room)
 
-    def _is_for_others(self, error: TryFailed, server: Server, failed_at: set[Server]) -> bool:
-        """Whether a call that failed at a server is tried at the others. Where all of them asked for a pause,
-        it is tried again here, after a shorter one, if that is of use."""
+    def _is_for_others(self, error: TryFailed, failed_at: set[Server], tries: int) -> bool:
+        """Whether a call that failed is tried at the others. Where all of them asked for a pause, it is first
+        tried again where it was, after a back-off, if that may help."""
         others = self._others(failed_at)
-        if any(other.throttle.allowed for other in others):
-            return True
-        return bool(others) and not (is_transient(error) and server.throttle.allowed)
+        may_pass_here = is_transient(error) and not error.wait and tries <= self._retries
+        return any(other.throttle.allowed for other in others) or bool(others and not may_pass_here)
 
     def _others(self, failed_at: set[Server]) -> list[Server]:
         return [server for server in self._servers if not server.is_left_out and server not in failed_at]
