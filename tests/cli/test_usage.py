@@ -54,7 +54,7 @@ MIRAE = ("run", "mirae", "--model", "openai:x", "--base-url", "http://127.0.0.1:
         (("run", "mirae"), "`sealegs list models`"),
         (("app", "results"), "the folder of runs is an option: sealegs app --runs results"),
         (("app", "--runs", "nosuch"), "--runs nosuch: there is no such folder. Give the folder that your"),
-        (("run", "mirae", "--model", "openai:m", "--model-arg", "api_key_env=none"), "To send none: NO_KEY."),
+        (("run", "mirae", "--model", "openai:m", "--model-arg", "api_key_env=none"), "NO_KEY sends none."),
         (("doctor", "--base-url", "http://127.0.0.1:9/v1"), "go with --model SPEC"),
         (("run", "mirae", "--model", "openai:gpt-4o"), "OPENAI_API_KEY"),
         (("run", "mirae", "--model", "openai:gpt-4o"), "--model-arg api_key_env=NAME"),

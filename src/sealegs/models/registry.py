@@ -227,7 +227,7 @@ def _refuse_keys(bare: str, args: Mapping[str, str]) -> None:
     if part:
         raise UsageError(
             f"the model '{bare}': {option} may not hold {part}, because it is stored with the run. Put the "
-            "key into an environment variable and name that: api_key_env=NAME. To send none: NO_KEY."
+            "key into an environment variable and name that: api_key_env=NAME; NO_KEY sends none."
         )
 
 
