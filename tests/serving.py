@@ -7,6 +7,7 @@ import http.client
 import re
 import socket
 import threading
+import time
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -56,6 +57,13 @@ class Visitor:
 
     def get(self, path: str, **headers: str) -> Reply:
         return self.send("GET", path, b"", **headers)
+
+    def settled(self, path: str) -> str:
+        """A page, once what is answered by now is scored: it waits for that no longer than a reader would."""
+        end = time.monotonic() + PATIENCE_S
+        while "is being scored" in (text := self.get(path).text) and time.monotonic() < end:
+            time.sleep(0.05)
+        return text
 
     def enter(self, token: str) -> Reply:
         """Open the address that the terminal prints."""

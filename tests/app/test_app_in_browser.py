@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -357,14 +358,24 @@ def start(page: Page, server: Scripted) -> None:
     expect(page).to_have_url(re.compile(r"/run\?run="))
 
 
-def test_the_list_of_runs_follows_a_run_to_its_end(browser: Browser, tmp_path: Path) -> None:
+@contextmanager
+def holding() -> Iterator[tuple[Scripted, threading.Semaphore]]:
+    """A server that gives an answer for each release, and all at the end."""
     held = threading.Semaphore(0)
 
     def answer(prompt: str) -> str:
         held.acquire(timeout=PATIENCE_MS / 1000)
         return "I do not know."
 
-    with Scripted(answer) as server, serving(tmp_path / "runs") as app:
+    with Scripted(answer) as server:
+        try:
+            yield server, held
+        finally:
+            held.release(1_000)
+
+
+def test_the_list_of_runs_follows_a_run_to_its_end(browser: Browser, tmp_path: Path) -> None:
+    with holding() as (server, held), serving(tmp_path / "runs") as app:
         spec = f"openai:m?base_url={server.url}"
         launch.start(tmp_path / "runs", "rgb", spec, limit=2, lang="en", ability="noise", noise_rates="0")
         page, seen = opened(browser, app)
@@ -380,6 +391,64 @@ def test_the_list_of_runs_follows_a_run_to_its_end(browser: Browser, tmp_path: P
         held.release(100)
         expect(row).to_contain_text("Right in 0 of 2 prompts")
         expect(row.get_by_role("button")).to_have_count(0)
+        assert seen == []
+        page.context.close()
+
+
+def test_the_page_of_a_run_is_its_report_while_samples_arrive(browser: Browser, tmp_path: Path) -> None:
+    """What is open, typed and chosen stays, until the end and beyond it."""
+    with holding() as (server, held), serving(tmp_path / "runs") as app:
+        spec = f"openai:m?base_url={server.url}"
+        begun = launch.start(
+            tmp_path / "runs", "rgb", spec, limit=30, lang="en", ability="noise", noise_rates="0"
+        )
+        page, seen = opened(browser, app, f"/run?run={begun.name}")
+        expect(page.get_by_text("No sample is answered yet")).to_be_visible()
+        held.release()
+        expect(page.get_by_role("heading", name="Samples, 1 of 30 samples so far")).to_be_visible()
+        expect(
+            page.locator("p.verdict", has_text="So far, 1 of 30 samples: Right in 0 of 1 prompt")
+        ).to_be_visible()
+        expect(page.get_by_text("asking: 1 of 30 requests")).to_be_visible()
+        expect(page.get_by_role("link", name="Compare with …")).to_have_count(0)
+        with page.expect_response("**&search=*"):
+            page.get_by_label("search").last.fill("I do not know")
+        row = page.locator("tr.sample").first
+        row.get_by_role("button").click()
+        first = row.get_by_role("button").get_attribute("aria-label")
+        page.get_by_role("button", name="The check is wrong").click()
+        expect(row).to_contain_text("check disputed")
+        page.get_by_label("Comment").fill("typed while it runs")
+        page.locator("#settings summary").click()
+        page.get_by_label("Comment").focus()
+        page.locator("tr.sample.selected").scroll_into_view_if_needed()
+        place = row.bounding_box()
+        held.release(26)
+        expect(page.get_by_role("heading", name="Samples, 27 of 30 samples so far")).to_be_visible()
+        expect(page.get_by_text("Showing 26–27 of 27")).to_be_visible()  # the newest come first
+        chosen = page.locator("tr.sample.selected")
+        assert chosen.get_by_role("button").get_attribute("aria-label") == first
+        now = chosen.bounding_box()
+        assert place is not None
+        assert now is not None
+        assert abs(now["y"] - place["y"]) < 2
+        expect(page.get_by_label("Comment")).to_be_focused()
+        held.release(100)
+        expect(page.get_by_role("link", name="Compare with …")).to_be_visible()
+        expect(page.get_by_role("heading", name="Samples", exact=True)).to_be_visible()
+        expect(page.get_by_text("Showing 1–25 of 30")).to_be_visible()
+        expect(page.locator(".process")).to_have_count(0)
+        expect(page.locator("p.verdict").first).to_contain_text("Right in 0 of 30 prompts")
+        assert chosen.get_by_role("button").get_attribute("aria-label") == first
+        expect(page.get_by_label("Comment")).to_have_value("typed while it runs")
+        expect(page.locator("details[open] > summary", has_text="Settings")).to_have_count(1)
+        with page.expect_response("**/run/mark"):
+            page.get_by_label("Comment").press("Enter")
+        [mark] = sl.load_run(begun.path).marks()
+        assert (mark.verdict, mark.comment) == ("wrong", "typed while it runs")
+        assert mark.is_about(
+            next(each for each in sl.load_run(begun.path).records() if each.sample.id == mark.sample)
+        )
         assert seen == []
         page.context.close()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -285,7 +286,7 @@ def test_a_run_is_watched_stopped_resumed_and_listed(app: Serving, tmp_path: Pat
         page = app.visitor.get(address("/run", run=name)).text
         assert f'data-events="/events?run={name}"' in page
         assert '<noscript><meta http-equiv="refresh"' in page
-        assert "samples answered" in page
+        assert re.search("<b>So far, [0-9]+ of 40 samples:</b>", page)
         assert 'action="/run/stop"' in page
         assert "Stop" in app.visitor.get("/").text
         assert app.visitor.post("/run/stop", app.form("/new-run") | {"run": name}).status == 303
@@ -293,6 +294,8 @@ def test_a_run_is_watched_stopped_resumed_and_listed(app: Serving, tmp_path: Pat
         assert (last["ended"], last["state"]) == (True, "Stopped")
         page = app.visitor.get(address("/run", run=name)).text
         assert "Resume" in page
+        assert re.search("<b>So far, [0-9]+ of 40 samples:</b>", page)
+        assert '<section id="samples">' in page
         assert page.count("sealegs resume") == 1, "the command is folded, and not in the log too"
         server.behaviour.holds_after = 0
         assert app.visitor.post("/run/resume", app.form("/new-run") | {"run": name}).status == 303
@@ -316,9 +319,9 @@ def test_a_start_that_reaches_no_server_leaves_its_reason_until_it_is_dismissed(
     assert events(app, name)[-1]["state"] == "Failed"
     assert sorted(path.name for path in (tmp_path / "runs" / name).iterdir()) == ["log", "started.json"]
     assert sl.list_runs(tmp_path / "runs") == []
-    page = app.visitor.get(address("/run", run=name)).text
+    page = app.visitor.settled(address("/run", run=name))
     assert f"<h1>{benchmark_title('rgb')}: openai:m</h1>" in page
-    assert "samples answered" not in page
+    assert "No sample is answered yet." in page
     for shown in (page, app.visitor.get("/").text):
         assert "Is the server running at http://127.0.0.1:9/v1?" in shown
         assert [words for words in ("Resume", "Dismiss") if f">{words}</button>" not in shown] == []

@@ -48,6 +48,40 @@ def text_of(page: str) -> str:
     return re.sub(r"\s+", " ", "".join(tree(page).itertext()))
 
 
+# A run that is not finished
+
+
+def test_what_is_answered_of_an_unfinished_run_is_its_report(app: Serving, runs: Path) -> None:
+    name = NASTY[0].replace("/", "_")
+    page = text_of(app.visitor.settled(address("/run", run=name)))
+    assert "So far, 8 of 8 samples: " in page
+    assert "Samples, 8 of 8 samples so far" in page
+    data = json.loads(app.visitor.get(address("/samples", run=name)).text)
+    assert (data["live"], data["count"]) == (True, 8)
+    assert app.visitor.get(address("/sample", run=name, sample=data["ids"][7])).status == 200
+    assert "No sample is answered yet." in app.visitor.settled("/run?run=unfinished")
+    assert app.visitor.get(address("/samples", run="unfinished")).status == 422
+
+
+def test_methods_have_their_figures_at_the_end(app: Serving, runs: Path, tmp_path: Path) -> None:
+    shutil.copytree(runs / "suite" / "methods", tmp_path / "part")
+    (tmp_path / "part" / "summary.json").unlink()
+    with serving(tmp_path) as other:
+        page = other.visitor.settled("/run?run=part")
+    assert "The figures come at the end: nothing is answered sample by sample." in page
+
+
+def test_answers_that_cannot_be_scored_are_said_to_be(tmp_path: Path, runs: Path) -> None:
+    shutil.copytree(runs / "one", tmp_path / "part")
+    (tmp_path / "part" / "summary.json").unlink()
+    spec = json.loads((tmp_path / "part" / "spec.json").read_bytes())
+    spec["models"] = {}
+    (tmp_path / "part" / "spec.json").write_text(json.dumps(spec))
+    with serving(tmp_path) as app:
+        page = app.visitor.settled("/run?run=part")
+    assert "What is answered cannot be scored (KeyError" in page
+
+
 # A stranger's folder
 
 
@@ -173,7 +207,8 @@ def test_a_runs_page_is_its_report_with_the_data_of_all_samples(app: Serving, ru
 def test_the_texts_of_samples_come_with_the_rows_that_are_shown(app: Serving, runs: Path) -> None:
     samples = sl.load_run(runs / "one").samples()
     texts = [list(map(escape_controls, row)) for row in samples.row_texts([6, 2])]
-    assert json.loads(app.visitor.get("/samples?run=one&rows=6,2").text) == texts
+    rows = json.loads(app.visitor.get("/samples?run=one&rows=6,2").text)
+    assert rows == [[*texts[0], samples.index.ids[6]], [*texts[1], samples.index.ids[2]]]
     assert json.loads(app.visitor.get("/samples?run=one&search=zzz").text) == []
     question = samples.record(3).sample.inputs.query
     rows = json.loads(app.visitor.get(address("/samples", run="one", search=question)).text)

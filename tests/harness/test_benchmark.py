@@ -204,7 +204,7 @@ def test_a_pattern_a_title_with_braces_and_any_number_are_shown_of_a_plugin(
     assert "<h2>Caveats</h2>\n<ul><li>Relative error: Of &lt;n&gt;.</li></ul>" in page
     live = so_far(run.path)
     assert live is not None
-    assert [(each.question, each.correct) for each in live.latest[:2]] == [("Mast", 1.0), ("Kiel", 1.0)]
+    assert live.verdict == run.verdict
 
 
 def test_a_layout_may_say_that_no_answer_is_right_or_wrong() -> None:

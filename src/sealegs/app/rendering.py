@@ -9,7 +9,7 @@ import logging
 import os
 import threading
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from importlib import import_module
 from importlib.resources import files
 from pathlib import Path
@@ -118,11 +118,12 @@ def named_as_listed(settings: AppSettings, text: str) -> str:
     return text.replace(str(escape(f" ({settings.runs.name}{os.sep}")), " (")
 
 
-def stamp(folder: Path) -> Stamp:
-    """Changes with the files of a run: what is shown of it is kept for as long as they are the same."""
-    from sealegs.harness.folder.layout import MARKS  # late: with it comes what reads a run
+RESULTS = ("spec.json", "summary.json", "records.jsonl", "marks.jsonl")
+ANSWERS = ("spec.json", "journal.sqlite", "journal.sqlite-wal")
 
-    shown = ("spec.json", "summary.json", "records.jsonl", MARKS)
+
+def stamp(folder: Path, shown: Sequence[str] = RESULTS) -> Stamp:
+    """Changes with the files of a run: what is shown of it is kept for as long as they are the same."""
     with os.scandir(folder) as files:
         states = [(file.name, file.stat(follow_symlinks=False)) for file in files if file.name in shown]
     return tuple(sorted((name, state.st_mtime_ns, state.st_size) for name, state in states))

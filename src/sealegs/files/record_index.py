@@ -132,17 +132,17 @@ def _state(file: BinaryIO) -> FileState:
 
 
 @lru_cache(maxsize=IN_MEMORY)
-def record_index(path: Path, state: FileState, headline: str) -> Index:
+def record_index(path: Path, state: FileState, headline: str, stored: bool = True) -> Index:
     """The index of a file in one state; `headline` is the metric that no sample may lack."""
-    if state.size < STORED_FROM_BYTES:
+    if not stored or state.size < STORED_FROM_BYTES:
         return _read(path, state, headline)
-    stored = _stored_at(path, state, headline)
+    file = _stored_at(path, state, headline)
     with contextlib.suppress(OSError, msgspec.DecodeError, ValueError, TypeError):  # none there, or damaged
-        return _unpacked(stored.read_bytes())
+        return _unpacked(file.read_bytes())
     index = _read(path, state, headline)
     with contextlib.suppress(OSError, StorageError, OverflowError):  # a full disk, say; a number of any size
-        write_whole(stored, _packed(index))
-        for old in sorted(stored.parent.iterdir(), key=os.path.getmtime)[:-MOST_STORED]:
+        write_whole(file, _packed(index))
+        for old in sorted(file.parent.iterdir(), key=os.path.getmtime)[:-MOST_STORED]:
             old.unlink()
     return index
 

@@ -83,9 +83,10 @@ def read_usage(connection: sqlite3.Connection) -> dict[str, JournalUsage]:
     return {role: JournalUsage(*amounts) for role, *amounts in rows}
 
 
-def read_samples(connection: sqlite3.Connection, path: Path, kind: Any) -> list[Sample]:
-    """The samples of the run, in the order in which they were put."""
-    rows = connection.execute("SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid").fetchall()
+def read_samples(connection: sqlite3.Connection, path: Path, kind: Any, most: int = -1) -> list[Sample]:
+    """The samples of the run, in the order in which they were put: all, or the first of them."""
+    query = "SELECT CAST(body AS BLOB) FROM samples ORDER BY rowid LIMIT ?"
+    rows = connection.execute(query, [most]).fetchall()
     decoder = msgspec.json.Decoder(kind)
     try:
         return [decoder.decode(body) for (body,) in rows]

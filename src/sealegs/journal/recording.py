@@ -33,9 +33,13 @@ class Recording:
         """The answers that are there under some keys and can be read."""
         return self._read(lambda connection: find(connection, keys))
 
-    def samples(self, kind: Any) -> list[Sample]:
-        """The samples of the run, in their order."""
-        return self._read(lambda connection: read_samples(connection, self.path, kind))
+    def samples(self, kind: Any, most: int = -1) -> list[Sample]:
+        """The samples of the run, in their order; with `most` no more than the first of them."""
+        return self._read(lambda connection: read_samples(connection, self.path, kind, most))
+
+    def count_samples(self) -> int:
+        query = "SELECT COUNT(*) FROM samples"
+        return int(self._read(lambda connection: connection.execute(query).fetchone()[0]))
 
     def usage(self) -> dict[str, JournalUsage]:
         """What was asked of the model of each role, over all starts of the run."""

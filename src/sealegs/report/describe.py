@@ -49,7 +49,10 @@ class RunDescription:
         self.runs = dict(zip(run_names(distinct), distinct, strict=True))
         self.first = distinct[0]
         self.several = len(distinct) > 1
-        self.of_run = f", of {next(iter(self.runs))}" if self.several else ""
+        self.part = self.first.part
+        self.of_run = (
+            f", of {next(iter(self.runs))}" if self.several else f", {self.part} so far" * bool(self.part)
+        )
         self._reference = reference
 
     @cached_property
@@ -65,8 +68,9 @@ class RunDescription:
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """One sentence for each run, by its name where there are several."""
-        return {name if self.several else "": run.verdict for name, run in self.runs.items()}
+        """One sentence for each run, by its name where there are several; or by how much of it there is."""
+        of_part = f"So far, {self.part}" if self.part else ""
+        return {name if self.several else of_part: run.verdict for name, run in self.runs.items()}
 
     # The headline
 

@@ -13,60 +13,69 @@ from aiohttp import web
 from multidict import MultiMapping
 
 from sealegs.api import launch
-from sealegs.api.launch import Started
-from sealegs.api.so_far import SoFar, so_far
 from sealegs.app import fields
+from sealegs.app.live import finished_run, live_run, process_of, shown_run
 from sealegs.app.progress import watched
 from sealegs.app.rendering import Stamp, render_page, stamp
 from sealegs.app.settings import SETTINGS, AppSettings
-from sealegs.errors import SealegsError, UsageError
+from sealegs.errors import UsageError
 from sealegs.files.lock import is_written
 from sealegs.harness.control import stop as ask_to_stop
 from sealegs.harness.folder import Run, load_run
 from sealegs.harness.folder.spec import read_spec
 from sealegs.harness.registry import benchmark_class, benchmark_title
-from sealegs.harness.stored.listing import open_run, path_of
+from sealegs.harness.stored.listing import path_of
 from sealegs.page.examples import shortened
-from sealegs.page.format import interval, nouns, value
 from sealegs.report.describe import describe
-from sealegs.report.samples.table import SampleTable, row_texts, sample_data
+from sealegs.report.samples.table import SampleTable, latest_samples, row_texts, sample_data
 
 SECONDS = 1.0
 """Between two looks at a run that is being written."""
 
 
 def page(settings: AppSettings, query: MultiMapping[str]) -> str:
+    """The report of a run, or of what is answered by now, below how far it is."""
     name, sample = query.get("run", ""), query.get("sample", "")
-    if (run := _finished(settings, name)) is None:
+    if (run := finished_run(settings, name)) is None:
         return _unfinished(settings, name)
     if sample and run.samples().row_of(sample) is None:
         raise UsageError(f"this run has no sample {sample!r}.")
     return _report(settings, name, run.path, stamp(run.path))
 
 
-def _finished(settings: AppSettings, name: str) -> Run | None:
-    """The run, if it is finished; a name that leads nowhere is an error."""
-    if _process(settings, name) is not None and not (path_of(settings.runs, name) / "spec.json").exists():
-        return None  # its process has just begun
-    run = open_run(settings.runs, name)
-    return run if (run.path / "summary.json").is_file() and not is_written(run.path) else None
-
-
-def _process(settings: AppSettings, name: str) -> Started | None:
-    """The process of a run or a build below the folder, if its settings can be read."""
-    return None if settings.read_only else launch.stored(path_of(settings.runs, name))
-
-
 @lru_cache(maxsize=64)
 def _report(settings: AppSettings, name: str, path: Path, _version: Stamp) -> str:
+    return _page(settings, name, load_run(path))
+
+
+def _unfinished(settings: AppSettings, name: str) -> str:
+    folder, started, live = path_of(settings.runs, name), process_of(settings, name), live_run(settings, name)
+    begun = started.task if started and not (folder / "spec.json").exists() else read_spec(folder)
+    title = ": ".join(filter(None, (benchmark_title(begun.benchmark), begun.subject)))
+    process = watched(folder, started)
+    if live.is_busy:
+        words = "What is answered so far is being scored."
+    elif live.problem:
+        words = live.problem
+    elif benchmark_class(begun.benchmark).subjects.tag != "model":
+        words = "The figures come at the end: nothing is answered sample by sample."
+    else:
+        words = f"No sample is answered yet{': the report begins with the first' * process.active}."
+    return _page(settings, name, live.run, title=title, process=process, words=words, live=live.is_busy)
+
+
+def _page(settings: AppSettings, name: str, run: Run | None, **unfinished: Any) -> str:
     """The report with what only the app can do: details of all samples, marks, further runs."""
-    run = load_run(path)
-    samples = SampleTable(source=f"/samples?run={quote(name)}")
-    described = describe(run)
+    described = describe(run) if run else None
+    first = latest_samples(run) if run and run.part else None
+    values = {"process": None, "title": described.title if described else "", **unfinished}
     page = render_page(
-        settings, "run.html", "/", title=described.title, described=described, run=name, samples=samples
-    )
-    return fields.page_with_titles(page, benchmark_class(run.spec.benchmark).Options)
+        settings, "run.html", "/",
+        described=described, run=name, version=_version(run),
+        samples=SampleTable(source=f"/samples?run={quote(name)}", first=first),
+        **values,
+    )  # fmt: skip
+    return fields.page_with_titles(page, benchmark_class(run.spec.benchmark).Options) if run else page
 
 
 def samples(settings: AppSettings, query: MultiMapping[str]) -> web.Response:
@@ -75,13 +84,15 @@ def samples(settings: AppSettings, query: MultiMapping[str]) -> web.Response:
 
 
 def _samples(settings: AppSettings, query: MultiMapping[str]) -> Any:
-    """The data of the table of samples; the texts of some of its rows, or the rows that hold some words."""
+    """The data of the table of samples; of some rows the texts and ids; or the rows that hold words."""
     name = query.get("run", "")
-    run = open_run(settings.runs, name)
+    run = shown_run(settings, name)
     if words := query.get("search"):
         return run.samples().select(search=words)
     if rows := query.get("rows"):
-        return row_texts(run.samples(), _row_numbers(rows, len(run.samples())))
+        numbers = _row_numbers(rows, len(run.samples()))
+        texts = row_texts(run.samples(), numbers)
+        return [[*each, run.samples().index.ids[row]] for row, each in zip(numbers, texts, strict=True)]
     marks = {mark.sample: mark.verdict for mark in run.marks() if not mark.metric}
     return sample_data(run, source=f"/sample?run={quote(name)}", marks=marks)
 
@@ -99,45 +110,10 @@ def _row_numbers(text: str, count: int) -> list[int]:
 # While it runs
 
 
-def _unfinished(settings: AppSettings, name: str) -> str:
-    folder = path_of(settings.runs, name)
-    process = _process(settings, name)
-    part = _so_far(folder)
-    begun = process.task if process and not (folder / "spec.json").exists() else read_spec(folder)
-    return render_page(
-        settings, "running.html", "/",
-        title=": ".join(filter(None, (benchmark_title(begun.benchmark), begun.subject))),
-        run=name,
-        process=watched(folder, process),
-        words=_sentence(part),
-        latest=part.latest if part else [],
-    )  # fmt: skip
-
-
-def _so_far(folder: Path) -> SoFar | None:
-    try:
-        return so_far(folder)
-    except SealegsError:  # it is being written: the next look may find it whole
-        return None
-
-
-def _sentence(part: SoFar | None) -> str:
-    """`8 of 24 samples answered. 12% so far (95% interval 2% to 28%).`"""
-    if part is None:
-        return ""
-    first = "the first " if part.more else ""
-    words = f"{part.answered:,} of {first}{nouns(part.samples, 'samples')} answered."
-    figure = part.headline
-    if figure is not None and figure.value is not None:
-        limits = f"95% interval {interval(figure)}" if interval(figure) else "interval not known yet"
-        words += f" {value(figure)} so far ({limits})."
-    return words
-
-
 async def events(request: web.Request) -> web.StreamResponse:
     """How far a run is, again and again, until it has ended: server-sent events."""
     settings, name = request.app[SETTINGS], request.query.get("run", "")
-    state = await asyncio.to_thread(_state, settings, name)
+    state = await asyncio.to_thread(_event, settings, name)
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "X-Accel-Buffering": "no"})
     await response.prepare(request)
     while True:
@@ -145,23 +121,27 @@ async def events(request: web.Request) -> web.StreamResponse:
         if state["ended"]:
             return response
         await asyncio.sleep(SECONDS)
-        state = await asyncio.to_thread(_state, settings, name)
+        state = await asyncio.to_thread(_event, settings, name)
 
 
-def _state(settings: AppSettings, name: str) -> dict[str, Any]:
-    """What changes on the page of a run that is being written."""
-    folder = path_of(settings.runs, name)
-    process = watched(folder, _process(settings, name))
-    part = _so_far(folder)
+def _event(settings: AppSettings, name: str) -> dict[str, Any]:
+    """What changes on the page of a run that is being written; another version has other samples."""
+    folder, finished = path_of(settings.runs, name), finished_run(settings, name)
+    process = watched(folder, process_of(settings, name))
+    live = None if finished else live_run(settings, name)
     return {
-        "ended": not process.active and not is_written(folder),
+        "ended": live is None or not (process.active or live.is_busy or is_written(folder)),
         "state": process.state.capitalize(),
         "words": process.words,
         "share": process.share,
         "log": process.log,
-        "score": _sentence(part),
-        "latest": render_page(settings, "latest.html", "/", latest=part.latest if part else []),
+        "version": _version(live.run if live else finished),
     }
+
+
+def _version(run: Run | None) -> str:
+    """Each time that a run is scored before its end, it lies in a folder of another name."""
+    return run.path.name if run else ""
 
 
 # What is done to it
@@ -185,10 +165,10 @@ def dismiss(settings: AppSettings, form: MultiMapping[Any]) -> NoReturn:
     raise web.HTTPSeeOther("/" if process.kind == "run" else address)
 
 
-def _known(settings: AppSettings, form: MultiMapping[Any]) -> tuple[Started, str]:
+def _known(settings: AppSettings, form: MultiMapping[Any]) -> tuple[launch.Started, str]:
     """The process of the run or the build that a form names, and the page that shows it."""
     name = str(form.get("run", ""))
-    process = _process(settings, name)
+    process = process_of(settings, name)
     if process is None:
         raise UsageError(f"{name!r} is not a run or a build whose process is known here.")
     return process, "/build" if process.kind == "build" else f"/run?run={quote(name)}"

@@ -8,11 +8,11 @@ from urllib.parse import quote
 from aiohttp import web
 from multidict import MultiMapping
 
+from sealegs.app.live import shown_run
 from sealegs.app.rendering import render_page
 from sealegs.app.settings import AppSettings
 from sealegs.errors import UsageError
 from sealegs.harness.folder import Run
-from sealegs.harness.stored.listing import open_run
 from sealegs.harness.stored.marks import Mark
 from sealegs.page.view_html import view_html
 
@@ -22,7 +22,7 @@ CHECKS = {"right": "confirmed", "wrong": "disputed"}
 
 def _find(settings: AppSettings, query: MultiMapping[Any]) -> tuple[Run, str, int]:
     """The sample of an address or of a form, the first one where none is named: its run, id and row."""
-    run = open_run(settings.runs, str(query.get("run", "")))
+    run = shown_run(settings, str(query.get("run", "")))
     samples = run.samples()
     if not len(samples):
         raise UsageError("this run has no samples.")

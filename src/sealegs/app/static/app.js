@@ -6,8 +6,7 @@
 
   function show(field, value) {
     const name = field.dataset.field;
-    if (name === "latest") field.innerHTML = value; // escaped by the template that wrote it
-    else if (field.tagName !== "PROGRESS") {
+    if (field.tagName !== "PROGRESS") {
       if (field.textContent !== value) field.textContent = value; // one that is unchanged is not read out again
     }
     else if (value === null) field.removeAttribute("value");
@@ -15,21 +14,55 @@
     if (name === "log") field.hidden = !value;
   }
 
+  // A run that is being written: how far it is, and its report anew when further samples are scored. What a
+  // reader opened, chose or reads stays: the table of samples brings itself up to date, around it parts are replaced.
   const process = document.querySelector("[data-events]");
   if (process) {
     const source = new EventSource(process.dataset.events);
     source.addEventListener("message", (event) => {
       const state = JSON.parse(event.data);
-      if (state.ended) {
-        source.close();
-        location.reload();
-        return;
-      }
-      for (const field of document.querySelectorAll("[data-field]")) show(field, state[field.dataset.field]);
+      for (const field of process.querySelectorAll("[data-field]")) show(field, state[field.dataset.field]);
+      if (state.ended) source.close();
+      if (state.ended || (state.version !== process.dataset.version && !document.hidden)) renew(state);
     });
     source.addEventListener("error", () => {
       for (const field of process.querySelectorAll("[data-field=words]")) show(field, SILENT);
     });
+  }
+
+  let latest = null; // of what is on its way
+  async function renew(state) {
+    const { ended } = state;
+    if (latest && !ended) return;
+    latest = state;
+    const reply = await fetch(location.href).catch(() => null);
+    const page = reply?.ok && new DOMParser().parseFromString(await reply.text(), "text/html");
+    if (latest !== state) return; // the end came meanwhile
+    latest = null;
+    const [samples, fresh] = [document, page].map((each) => each && each.getElementById("samples"));
+    if (!page) return;
+    if (!samples || !fresh) { // a page of another kind
+      location.reload();
+      return;
+    }
+    const opened = new Set([...document.querySelectorAll("details[open] > summary")].map((each) => each.textContent));
+    for (const each of page.querySelectorAll("summary")) each.parentNode.open ||= opened.has(each.textContent);
+    const edge = () => { // what is read is above the table's end, or below it
+      const { top, bottom } = samples.getBoundingClientRect();
+      return bottom < innerHeight / 2 ? bottom : top;
+    };
+    const before = edge();
+    const card = page.querySelector(".process");
+    if (card) process.dataset.version = card.dataset.version;
+    if (ended) process.remove();
+    else card?.remove(); // the one that is here stays, with what has the focus
+    samples.querySelector("h2").replaceWith(fresh.querySelector("h2"));
+    const [old, now] = [samples, fresh].map((each) => [...each.parentNode.children]);
+    old.filter((each) => each !== samples && each !== process).forEach((each) => each.remove());
+    samples.before(...now.slice(0, now.indexOf(fresh)));
+    samples.after(...now.slice(now.indexOf(fresh) + 1));
+    if (before < innerHeight) scrollBy(0, edge() - before);
+    samples.dispatchEvent(new Event("renew"));
   }
 
   // The rows of runs that are being written, as they are on this page when it is asked for again.

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -17,7 +17,7 @@ from sealegs.harness.benchmark import Benchmark, record_type
 from sealegs.harness.folder.layout import how_to_resume, run_file
 from sealegs.harness.folder.spec import read_spec, spec_file
 from sealegs.harness.registry import benchmark_class, benchmark_names
-from sealegs.page.format import escape_controls, interval, interval_words, share, value
+from sealegs.page.format import escape_controls, interval, interval_words, nouns, share, value
 from sealegs.page.grid import Displayed
 from sealegs.page.layout import Layout
 from sealegs.page.metrics import scope_name, scope_of
@@ -57,14 +57,37 @@ def _figures(path: Path, _state: tuple[int, ...]) -> dict[str, Figure]:
     return figures
 
 
-class Run(Displayed):
-    """A finished run, read from its folder."""
+class Part(NamedTuple):
+    """What is answered of a run that is not finished, scored apart from it (`api/so_far.py`)."""
 
-    def __init__(self, path: str | Path) -> None:
+    run: Path
+    """The run's own folder."""
+    answered: int
+    samples: int
+    first: bool = False
+    """Whether these are the first samples of more."""
+    lacking: tuple[str, ...] = ()
+    """The roles that are still to be asked for what scoring needs."""
+
+    def __str__(self) -> str:
+        """`8 of 24 samples`."""
+        return f"{self.answered:,} of {'the first ' * self.first}{nouns(self.samples, 'samples')}"
+
+
+class Run(Displayed):
+    """A finished run, read from its folder; or what is answered of another, as if that were all."""
+
+    def __init__(self, path: str | Path, part: Part | None = None) -> None:
         self.path = Path(path)
+        self.part = part
         self.problems: list[str] = []
         """What could not be written when it was made: the page, published files. The figures are whole."""
         spec_file(self.path)
+
+    @property
+    def home(self) -> Path:
+        """Where what people say of it lies, though no more than a part of it may be read here."""
+        return self.part.run if self.part else self.path
 
     @cached_property
     def spec(self) -> RunSpec:
@@ -104,7 +127,7 @@ class Run(Displayed):
             decided_by = ""
             if known and self.subjects and run_file(self.path, "summary.json"):
                 decided_by = self.leading.scope.get(self.subject, "")
-            return read_samples(path, self._record_type, benchmark, layout, decided_by)
+            return read_samples(path, self._record_type, benchmark, layout, decided_by, stored=not self.part)
 
     @property
     def columns(self) -> Index:

@@ -50,8 +50,9 @@ class Mark(Struct, frozen=True, kw_only=True):
     values: dict[str, float | None]
 
     def is_about(self, record: Record) -> bool:
-        """Whether the record still has the answers and the values that were marked."""
-        marked = {self.metric} if self.metric else {*self.values, *record.score.values}
+        """Whether the record still has the answers and the values that were marked. Values that came later,
+        such as those of an embedder that is asked at the end, make no other mark of it."""
+        marked = {self.metric} if self.metric else self.values.keys() & record.score.values.keys()
         return (
             self.sample == record.sample.id
             and self.answers == _texts_of(record.answers)
@@ -72,9 +73,9 @@ def add_mark(run: Run, sample_id: str, verdict: Verdict, metric: str, comment: s
         raise UsageError(f"there is no sample '{sample_id}' in {run.path}.")
     mark = _mark_of(samples.record(row), run.spec, verdict, metric, comment)
     content = msgspec.json.encode(mark) + b"\n"
-    path = run.path / MARKS
+    path = run.home / MARKS
     with writing_file(path, seconds=PATIENCE):
-        before = read_bytes(path) if run_file(run.path, MARKS) else b""
+        before = read_bytes(path) if run_file(run.home, MARKS) else b""
         if before and not before.endswith(b"\n"):  # an editor left no line end
             before += b"\n"
         write_whole(path, before + content)
@@ -111,7 +112,7 @@ def _storable(text: str) -> str:
 
 def read_marks(run: Run) -> list[Mark]:
     """The last mark of each sample and metric, in the order of the file, without those taken back."""
-    path = run_file(run.path, MARKS)
+    path = run_file(run.home, MARKS)
     marks: dict[tuple[str, str], Mark] = {}
     for mark in read_json_lines(path, Mark) if path else ():
         marks.pop((mark.sample, mark.metric), None)

@@ -268,11 +268,18 @@ class Samples:
 
 
 def read_samples(
-    path: Path, kind: Any, benchmark: type[Benchmark] | None, layout: Layout | None, decided_by: str
+    path: Path,
+    kind: Any,
+    benchmark: type[Benchmark] | None,
+    layout: Layout | None,
+    decided_by: str,
+    *,
+    stored: bool = True,
 ) -> Samples:
-    """The samples of a file of records, each of which must have a value of the run's headline."""
+    """The samples of a file of records, each of which must have a value of the run's headline; `stored` says
+    whether the file stays, so that its index is worth storing."""
     state = state_of(path)
-    index = record_index(path, state, layout.headline if layout else "")
+    index = record_index(path, state, layout.headline if layout else "", stored)
     return Samples(path, state, index, kind, benchmark, layout, decided_by)
 
 

@@ -11,11 +11,21 @@
   const PAGE = matchMedia("(min-width: 60rem)").matches ? 25 : 10; // rows shown at a time: on a phone each is a card
 
   const served = document.currentScript.dataset.source; // the app's; a report has its data in the page
-  const data = served ? await part() : JSON.parse(document.getElementById("samples-data").textContent);
+  let data = served ? await part() : JSON.parse(document.getElementById("samples-data").textContent);
   if (!data) return;
-  const texts = data.texts; // of each sample those of TEXTS; the app gives those of further rows when they are shown
-  const tags = data.columns.filter((column) => column.names);
-  const outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
+  let texts, tags, outcomes; // of each sample those of TEXTS; the app gives those of further rows when they are shown
+  let textColumns, score, judged, scored; // columns that are shown unless all are asked for
+  function read() {
+    texts = data.texts;
+    tags = data.columns.filter((column) => column.names);
+    outcomes = Object.fromEntries(Object.entries(data.outcomes).map(([name, rows]) => [name, new Set(rows)]));
+    score = data.columns.find((column) => column.kind === "value");
+    judged = data.correct.some((share) => share !== null);
+    scored = score && judged && score.values.some((value) => value !== null && value !== 0 && value !== 1);
+    textColumns = TEXTS.map((title, number) => ({ title, number, kind: "text" }))
+      .filter(({ number }) => texts.some((each) => each[number]));
+  }
+  read();
   const state = { outcomes: new Set(), tags: new Map(), search: "", all: false, sort: null, down: false, page: 0, selected: null };
   let rows = []; // the numbers of the samples that match, in order
   let views = new Map(); // the details of samples: HTML, or plain texts under their names
@@ -102,7 +112,7 @@
 
   // The codes of a tag are in the order of its names, so that they can be compared in their place.
   function sorted(numbers) {
-    if (!state.sort) return numbers;
+    if (!state.sort) return data.live ? numbers.reverse() : numbers; // of a run that is being written the newest first
     const values = state.sort.values;
     const lacks = (row) => values[row] === null || (state.sort.names && values[row] < 0);
     const sign = state.down ? -1 : 1;
@@ -131,11 +141,6 @@
   }
 
   // The texts of a sample and its score; every further column where they are asked for.
-  const score = data.columns.find((column) => column.kind === "value");
-  const judged = data.correct.some((share) => share !== null);
-  const scored = score && judged && score.values.some((value) => value !== null && value !== 0 && value !== 1);
-  const textColumns = TEXTS.map((title, number) => ({ title, number, kind: "text" }))
-    .filter(({ number }) => texts.some((each) => each[number]));
   function columns() {
     return [...textColumns, ...(state.all ? data.columns : scored ? [score] : [])];
   }
@@ -163,7 +168,7 @@
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).json();
   }
 
-  const drafts = new Map(); // comments that are not saved, by the numbers of their samples
+  let drafts = new Map(); // comments that are not saved, by the numbers of their samples
   let filled = null; // the sample whose details are there: drawn anew they would lose a comment that is being typed
   function fill(row) {
     if (row === filled) return;
@@ -190,10 +195,14 @@
     drafts.delete(filled);
   }
 
+  function details({ source, ids }, row) {
+    return `${source}&part=1&sample=${encodeURIComponent(ids[row])}`;
+  }
+
   // The app gives the details of one sample at a time.
   async function load(row) {
     detail.append(make("p", { class: "soft" }, "Loading…"));
-    const reply = await reply_to(`${data.source}&part=1&sample=${encodeURIComponent(data.ids[row])}`);
+    const reply = await reply_to(details(data, row));
     const view = reply.ok ? await reply.text() : await reason(reply);
     if (reply.ok) views.set(row, view);
     if (filled !== row) return;
@@ -316,6 +325,7 @@
     const loaded = await part(`&rows=${missing}`);
     loaded?.forEach((each, index) => {
       const row = missing[index];
+      if (each.pop() !== data.ids[row]) return; // the run has ended meanwhile: other rows have these numbers
       texts[row] = each;
       for (const span of lines.get(row)?.querySelectorAll("[data-text]") || []) span.textContent = each[span.dataset.text];
     });
@@ -332,16 +342,28 @@
     update();
   }
 
-  const buttons = ["", ...Object.keys(TITLES)].filter((name) => !name || (outcomes[name].size && outcomes[name].size < data.count)).map((name) => {
-    const count = (name ? outcomes[name].size : data.count).toLocaleString("en");
-    return [name, make("button", { type: "button", onclick: () => press(name) }, `${TITLES[name] || "All"} (${count})`)];
-  });
+  const buttons = ["", ...Object.keys(TITLES)].map((name) => [name, make("button", { type: "button", onclick: () => press(name) })]);
+  const results = make("div", { class: "outcomes", role: "group", "aria-label": "Result" }, ...buttons.map(([, button]) => button));
+  const lists = make("span", { style: "display: contents" }); // of the values of tags
+  function fillFilters() {
+    for (const [name, button] of buttons) {
+      const count = name ? outcomes[name].size : data.count;
+      button.textContent = `${TITLES[name] || "All"} (${count.toLocaleString("en")})`;
+      button.hidden = name !== "" && !state.outcomes.has(name) && (!count || count === data.count);
+    }
+    results.hidden = buttons.every(([name, button]) => !name || button.hidden);
+    const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
+    const names = JSON.stringify(chosen.map((column) => [column.title, column.names]));
+    if (lists.dataset.names !== names) lists.replaceChildren(...chosen.map(tagFilter)); // a list may be open
+    lists.dataset.names = names;
+  }
 
   // Names may be cut, and alike: values of a tag are chosen by their codes.
   function tagFilter(column) {
+    const number = tags.indexOf(column);
     const list = make("select", { "aria-label": column.title, onchange: () => {
-      if (list.selectedIndex) state.tags.set(column, list.selectedIndex - 1);
-      else state.tags.delete(column);
+      if (list.selectedIndex) state.tags.set(tags[number], list.selectedIndex - 1);
+      else state.tags.delete(tags[number]);
       update();
     } });
     list.append(make("option", {}, "all"), ...column.names.map((name) => make("option", {}, name)));
@@ -363,18 +385,17 @@
     update();
   }
   const every = make("input", { type: "checkbox", checked: state.all, onchange: () => { state.all = every.checked; draw(); } });
-  const chosen = tags.filter((column) => column.names.length > 1 && column.names.length <= MOST_NAMES);
   const filters = make("div", { class: "filters", role: "search", "aria-label": "Filter the samples" },
-    make("div", { class: "outcomes", role: "group", "aria-label": "Result", hidden: buttons.length < 2 },
-      ...buttons.map(([, button]) => button)),
-    ...chosen.map(tagFilter), make("label", {}, "search", search),
+    results, lists, make("label", {}, "search", search),
     make("label", { class: "tick" }, every, "all columns"));
 
   const table = make("table", { class: "samples" }, make("thead", {}, head), body);
   const box = make("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All samples" }, table);
   document.getElementById("samples-table").replaceChildren(
     filters, status, box, make("div", { class: "pages" }, back, next));
-  if (data.note) document.getElementById("samples-note").textContent = data.note;
+  const note = document.getElementById("samples-note");
+  if (data.note) note.textContent = data.note;
+  fillFilters();
   await find();
   show(asked);
   const packed = document.getElementById("samples-views");
@@ -382,6 +403,44 @@
     views = new Map(data.detailed.map((row, index) => [row, list[index]]));
     searched = filled = null;
     select(state.selected);
+  });
+
+  // Of a run that is being written the app has further samples; what is open, chosen and typed stays.
+  let turns = 0;
+  note.parentNode.addEventListener("renew", async () => {
+    const turn = (turns += 1);
+    const fresh = await part();
+    const found = fresh && state.search ? await part(`&search=${encodeURIComponent(state.search)}`) : null;
+    if (!fresh || turn !== turns) return;
+    const before = data;
+    const numbers = new Map(fresh.ids.map((id, row) => [id, row]));
+    const moved = (row) => numbers.get(before.ids[row]) ?? null;
+    const [open, line] = [moved(state.selected), lines.get(state.selected)];
+    const reply = open !== null && !fresh.live && (await reply_to(details(fresh, open))); // at the end they may have more
+    const view = reply?.ok && (await reply.text());
+    if (view) leave();
+    drafts = new Map([...drafts].map(([row, comment]) => [moved(row), comment]));
+    views = new Map(view ? [[open, view]] : []);
+    filled = view || filled === null ? null : moved(filled);
+    texts.forEach((each, row) => { if (moved(row) !== null) fresh.texts[moved(row)] ??= each; });
+    data = fresh;
+    read();
+    const same = (column) => data.columns.find(({ title, kind }) => title === column?.title && kind === column.kind);
+    state.sort = same(state.sort) || null;
+    state.tags = new Map([...state.tags].map(([column, code]) => [same(column), same(column)?.names.indexOf(column.names[code])]).filter(([, code]) => code >= 0));
+    if (found) hits = new Set(found);
+    state.selected = open;
+    rows = sorted(matching());
+    const focused = document.activeElement;
+    const focus = [...lines].find(([, each]) => each.contains(focused))?.[0];
+    const top = line?.getBoundingClientRect().top;
+    state.page = rows.includes(open) ? Math.floor(rows.indexOf(open) / PAGE) : Math.min(state.page, Math.max(0, Math.ceil(rows.length / PAGE) - 1));
+    note.textContent = data.note;
+    fillFilters();
+    draw();
+    if (line && lines.has(open)) scrollBy(0, lines.get(open).getBoundingClientRect().top - top);
+    if (focus !== undefined) lines.get(focus)?.querySelector("button").focus({ preventScroll: true });
+    else if (focused !== document.activeElement) focused.focus({ preventScroll: true });
   });
 
   function show(row) {
@@ -406,13 +465,15 @@
     save(event.target, filled, event.submitter);
   });
 
-  async function save(form, row, submitter = null) {
+  async function save(form, number, submitter = null) {
     const { comment } = form.elements;
+    const id = data.ids[number];
     const before = comment.defaultValue;
     comment.defaultValue = comment.value; // on its way: not typed anew
     const body = new FormData(form, submitter);
     body.set("part", "1"); // the details alone, not a page
     const reply = await reply_to(form.action, { method: "POST", body, keepalive: true });
+    const row = data.ids.indexOf(id); // of a run that is being written it may have another by now
     if (!reply.ok) {
       comment.defaultValue = before;
       if (filled !== row) drafts.set(row, body.get("comment"));

@@ -76,7 +76,7 @@ def sample_table(run: Run) -> SampleTable | None:
         script=Markup(script),
         script_hash=f"sha256-{digest}",
         note=_note(samples, shown),
-        first=_first(samples, texts[:FIRST]),
+        first=_first(samples, range(shown)[:FIRST], "The first samples"),
     )
 
 
@@ -93,7 +93,14 @@ def sample_data(run: Run, *, source: str, marks: Mapping[str, str]) -> dict[str,
         "ids": ids,
         "marks": {row: marks[sample] for row, sample in enumerate(ids) if sample in marks},
         "note": _note(samples, shown, all_detailed=True),
+        "live": run.part is not None,
     }
+
+
+def latest_samples(run: Run) -> Grid:
+    """The last samples, the newest first, for readers without scripts of a run that is not finished."""
+    samples = run.samples()
+    return _first(samples, range(len(samples) - 1, -1, -1)[:FIRST], "The latest samples")
 
 
 def row_texts(samples: Samples, rows: Sequence[int]) -> list[list[str]]:
@@ -197,13 +204,17 @@ def _short(text: str) -> str:
     return escape_controls(shortened(text, ID))
 
 
-def _first(samples: Samples, texts: Sequence[Sequence[str]]) -> Grid:
-    """The first samples, for readers without scripts."""
+def _first(samples: Samples, numbers: Sequence[int], title: str) -> Grid:
+    """Some samples, for readers without scripts."""
     rows: list[tuple[str, list[Content]]] = [
-        (sample, ["–" if correct != correct else SIGNS.get(correct) or number(correct, "share"), *row])
-        for sample, correct, row in zip(samples.index.ids, samples.correct.tolist(), texts, strict=False)
+        (
+            samples.index.ids[row],
+            ["–" if correct != correct else SIGNS.get(correct) or number(correct, "share"), *texts],
+        )
+        for row, texts in zip(numbers, row_texts(samples, numbers), strict=True)
+        for correct in [float(samples.correct[row])]
     ]
-    return Grid("The first samples", "sample", ["result", *SampleOpening._fields], rows, left=6)
+    return Grid(title, "sample", ["result", *SampleOpening._fields], rows, left=6)
 
 
 # Details
