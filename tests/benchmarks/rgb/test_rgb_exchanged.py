@@ -200,3 +200,9 @@ def test_words_of_the_question_about_both_halves_do_not_hide_an_exchange() -> No
     reply = "The cycle tunnel in Rushgate was built by {}, while the hospital wing was built by {}."
     assert not lenient(reply.format(*firms), parts(firms), query=query).right
     assert lenient(reply.format(*firms[::-1]), parts(firms), query=query).right
+
+
+def test_the_words_of_a_value_name_no_half_of_the_question() -> None:
+    query = "樱溪市环路大桥的合同给了哪家公司,自来水塔的合同又给了哪家?"
+    answer = (("栎溪路桥",), ("苍口钢构",))
+    assert lenient("**栎溪路桥和苍口钢构**\n\n该信息出自第2篇文档。", answer, query=query).right

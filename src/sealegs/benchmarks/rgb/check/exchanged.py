@@ -8,7 +8,7 @@ exchanges nothing. Two values in a row, with words of no half about them, are in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
@@ -121,8 +121,9 @@ def _misplaced(
     while those about its own half give the other value too, or by the clause of the value."""
     sentences = [word.sentence for word in reading.words]
     clauses = [word.clause for word in reading.words]
-    about = _named_in(reading.words, sentences, halves) if mentions else {}
-    about_clause = _named_in(reading.words, clauses, halves) if mentions else {}
+    own = {n for each in mentions for n in range(each.start, each.end)}
+    about = _named_in(reading.words, sentences, halves, without=own) if mentions else {}
+    about_clause = _named_in(reading.words, clauses, halves, without=own) if mentions else {}
     for part in (0, 1):
         other = {1 - part}
         mine = [mention.start for mention in mentions if mention.part == part]
@@ -137,12 +138,18 @@ def _misplaced(
 
 
 def _named_in(
-    listed: Sequence[Word], groups: Sequence[int], halves: Sequence[frozenset[str]] | None
+    listed: Sequence[Word],
+    groups: Sequence[int],
+    halves: Sequence[frozenset[str]] | None,
+    *,
+    without: Collection[int] = (),
 ) -> dict[int, set[int]]:
-    """Which halves of the question each sentence, or clause, names."""
-    forms: dict[int, set[str]] = {}
-    for word, group in zip(listed, groups, strict=True):
-        forms.setdefault(group, set()).add(form(word.text))
+    """Which halves of the question each sentence, or clause, names, not counting the words `without`: a
+    company called Bridge Works names no bridge."""
+    forms: dict[int, set[str]] = {group: set() for group in groups}
+    for number, (word, group) in enumerate(zip(listed, groups, strict=True)):
+        if number not in without:
+            forms[group].add(form(word.text))
     return {group: _named(those, halves) for group, those in forms.items()}
 
 
