@@ -402,3 +402,67 @@ def test_a_value_that_was_replaced_is_not_given_by_naming_it_again(
         assert not verdict(asked, reply, fake=fake).right, reply
     for reply in GIVEN:
         assert verdict(asked, reply, fake=fake).right, reply
+
+
+# Answers beside remarks on other documents, or on what else is missing
+
+BESIDE = (
+    "Document 2 says {value}. None of the others say anything.",
+    "Only document 2 is useful. It gives {value} as the answer; the rest make no mention of it.",
+    "Document 2 has what you need: {value}. You can disregard the others, as they don't touch on it.",
+    "I had to ignore a few passages that don't contain the answer. The remaining one says: {value}.",
+    "The question can be answered from passage 4 alone: {value}. Passages on other films can't be used.",
+    "It's not spelled out word for word, but the passages point to {value}.",
+    "The documents don't state it; however, document 2 strongly suggests that it is {value}.",
+    "1. Relevant document: 2\n2. Irrelevant documents: the others, which don't answer the question\n"
+    "3. Answer: {value}",
+)
+HAN_BESIDE = (
+    "经查,{value}。文档没有提供更多细节。",
+    "我的判断是{value},文档未说明原因。",
+    "没有证据表明有其他答案,应为{value}。",
+    "{value},除此之外文档没有别的信息。",
+    "{value}。文档中没有其他相关内容。",
+    "尽管文档1和文档2没有说明,文档4明确指出是{value}。",
+    "五篇文档中有四篇没有提到,剩下的一篇写的是{value}。",
+    "{value}\n依据:文档4。其他文档:无关。",
+)
+OTHER, HAN_OTHER = "Pavel Dvorak", "苍口钢构"
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("reply", BESIDE)
+def test_an_answer_beside_a_remark_on_others_is_no_decline(reply: str, right: bool) -> None:
+    told = verdict(FILM, reply.format(value=FILM[1] if right else OTHER), fake=False)
+    assert (told.right, told.rejected) == (right, False)
+
+
+@pytest.mark.parametrize("right", [True, False])
+@pytest.mark.parametrize("reply", HAN_BESIDE)
+def test_a_chinese_answer_beside_a_remark_on_others_is_no_decline(reply: str, right: bool) -> None:
+    told = verdict(HAN_FILM, reply.format(value=HAN_FILM[1] if right else HAN_OTHER), fake=False)
+    assert (told.right, told.rejected) == (right, False)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "A few of the documents are close, but none of them answers this.",
+        "The rest of the documents don't help either, so I can't say who directed it.",
+        "The other documents don't mention it, and neither does document 2.",
+        "The documents talk about other years and places; they leave your question open.",
+        "I cannot answer the question. Final answer: not stated in the documents.",
+        "While the documents mention {false}, they don't say who directed the film.",
+    ],
+)
+def test_a_decline_that_speaks_of_others_stays_one(reply: str) -> None:
+    told = verdict(FILM, reply)
+    assert (told.rejected, told.detected) == (True, False)
+
+
+def test_a_remark_that_nothing_contradicts_a_false_answer_is_no_report() -> None:
+    assert not verdict(FILM, "It was {false}. No other document contradicts this.").detected
+
+
+def test_documents_that_mix_things_up_are_in_error() -> None:
+    assert verdict(FILM, "The texts seem to be mixing things up: it is {right}, not {false}.").detected

@@ -76,7 +76,7 @@ class Answering:
             return True
         if number > first and letters[0] in "bgr" and re.search("[uB][^d]*[GKMw]|^[^c]*[GK]", letters):
             return True
-        if find("stated_by_documents", letters):
+        if find("stated_by_documents", letters) or (number > first and find("pointed_to", letters)):
             return True
         if self.clauses[number].repeats >= HALF_QUESTION and find("answers_in_its_words", letters):
             return True

@@ -117,7 +117,7 @@ class _ReplyClauses:
             return []
         if self._one_states or (self._is_about_some(remarks) and self._names_a_value(remarks)):
             return []
-        if all(find("about_other_documents", self.letters[n]) for n in remarks):
+        if all(map(self.remarks.is_about_others, remarks)):
             # "The others do not mention it": one of them does.
             others = [n for n in numbers if n not in remarks]
             stated = any(self.remarks.has_value(n) or find("stated_is", self.letters[n]) for n in others)
@@ -135,6 +135,8 @@ class _ReplyClauses:
 
     def _answers_after(self, refusing: int, number: int) -> bool:
         """Whether a clause answers what one before it does not answer "with certainty", or "directly"."""
+        if number > refusing and self.answering.concludes(number):
+            return True
         if number > refusing and self._is_told_by_one(number):
             return self.answering.answers(number, refusing)
         between = ".".join(self.letters[refusing + 1 : number + 1])
@@ -168,7 +170,7 @@ class _ReplyClauses:
 
     def _is_about_some(self, remarks: Sequence[int]) -> bool:
         """Whether remarks are all about some documents only."""
-        return all(find("about_some_documents", self.letters[n]) for n in remarks)
+        return all(map(self.remarks.is_about_some, remarks))
 
     def _names_a_value(self, remarks: Sequence[int]) -> bool:
         """Whether a sentence ends with a value alone: "In brief: Rome"."""

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sealegs.text.answer_check.clauses import Clause, ends_sentence
 
-_VALUE = "(?:[GKM](?:x?[GKM])*|#{1,4}w{0,2})"
+_VALUE = "(?:(?:[GKM#]x?){0,7}(?:[GKM]|#{1,4}w{0,2}))"
 _TOLD = re.compile(
-    f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|o#?m*d?c?[Bxm]*|pk){_VALUE}|[^nlvAfeVNOE]*d[^nlvAfeVNO]*c[Bxm]*{_VALUE}"
+    f"[xmbg]*(?:j[Bmcjx]*|r[xmB]*|o#?m*d?c?[Bxm]*|pk){_VALUE}|[^nlvAfeVNOE]*d[^nlvAfeVNO]*c[Bxmj]*{_VALUE}"
     "|[bxm]*(?:[GKM](?:x?[GKM])*|###+)|b[xm]*#{1,2}w{0,2}"
 )
 _TOLD_BY_ONE = re.compile(rf"[xmbg]*[o#][#xm]*d?m*c(?:j[jQxBm]*)?[Bxm]*(?:{_VALUE}|w{{1,3}})")
@@ -48,7 +48,7 @@ def _is_announced(listed: Sequence[Clause], number: int, *, han: bool) -> bool:
     """Whether a clause is what the one before announces: "I spotted it: 82,385", 第三篇写了：苍桥."""
     if not number or ends_sentence(listed, number - 1):
         return False
-    before = "d#|[^nlv]*[ck]m*a?|b?[oP]#?d?m+a?" if han else "d#|[^nlv]*[ckjwmM]"
+    before = "d#m*|[^nlv]*[ck]m*a?|b?[oP]#?d?m+a?" if han else "d#|[^nlv]*[ckjwmM]"
     announced = re.fullmatch(before, listed[number - 1].letters)
-    value = "B?[wQkfmHx]{2,12}|B?#+w?" if han else "[xm]*(?:#{1,2}w{0,2}|w)"
+    value = "B?[wQkfmHx]{2,12}|B?#+w?|B?[wGK#m]{1,12}" if han else "[xm]*(?:#{1,2}w{0,2}|w)"
     return bool(announced) and bool(re.fullmatch(value, listed[number].letters))

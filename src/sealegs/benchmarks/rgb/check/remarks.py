@@ -144,10 +144,9 @@ class Remarks:
         letters = self.letters[number]
         if self.value_set_aside(number) is not None:
             return True
-        before = self.letters[number - 1]
         if number in self._one_by_one:
             return True
-        if _is_about_some(letters) or (self._continues(number) and _is_about_some(before)):
+        if self.is_about_some(number):
             return True
         if self._says_more_of_its_matter(number):
             return True
@@ -158,6 +157,23 @@ class Remarks:
         if find("about_a_detail", letters):
             return True
         return not re.search("[HQ]", letters) and bool(re.search("[wM]", letters))
+
+    def is_about_some(self, number: int) -> bool:
+        """Whether a clause speaks of some documents, and not of all."""
+        return self._is_about(number, "about_some_documents") or self.is_about_others(number)
+
+    def is_about_others(self, number: int) -> bool:
+        """Whether a clause speaks of the other documents."""
+        return self._is_about(number, "about_other_documents")
+
+    def _is_about(self, number: int, tier: str) -> bool:
+        """Whether a rule of a tier holds for a clause, or for the one that it continues: "Other documents:
+        none", "Disregard the others, as they do not mention it"."""
+        if find(tier, self.letters[number]):
+            return True
+        before = self.letters[number - 1] if number else ""
+        same = before.endswith("E") and re.match("[bxmgr]*j", self.letters[number])
+        return bool((same or self._continues(number)) and find(tier, before))
 
     def _says_more_of_its_matter(self, number: int) -> bool:
         """Whether a clause is only of what the one before tells: "it broke, which is not mentioned"."""
@@ -198,11 +214,6 @@ class Remarks:
         clause = self.clauses[number]
         end = clause.start + len(clause.letters)
         return any(clause.start <= span.start < end for span in self.errors)
-
-
-def _is_about_some(letters: str) -> bool:
-    """Whether a clause speaks of some documents, and not of all."""
-    return bool(find("about_some_documents", letters) or find("about_other_documents", letters))
 
 
 def _is_spoken(listed: Sequence[Clause], number: int) -> bool:
