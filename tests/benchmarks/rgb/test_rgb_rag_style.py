@@ -453,11 +453,21 @@ def test_a_chinese_answer_beside_a_remark_on_others_is_no_decline(reply: str, ri
         "The documents talk about other years and places; they leave your question open.",
         "I cannot answer the question. Final answer: not stated in the documents.",
         "While the documents mention {false}, they don't say who directed the film.",
+        "Document 2 mentions {false}, but does not say who directed the film.",
+        "A few documents mention {false}, but none of them says who directed the film.",
+        "Document 2 mentions {right}, but does not say who directed the film.",
     ],
 )
 def test_a_decline_that_speaks_of_others_stays_one(reply: str) -> None:
     told = verdict(FILM, reply)
     assert (told.rejected, told.detected) == (True, False)
+
+
+def test_a_document_that_names_a_value_and_does_not_answer_is_no_answer() -> None:
+    query = "2012年的标枪比赛,冠军投出了多远?"
+    told = lenient("只有文档1提到了63.17米,但没有回答这个问题。", parts("60.91米"), query=query)
+    assert told.rejected
+    assert not verdict(FILM, "Document 2 says {right}, but document 3 does not say who directed it.").rejected
 
 
 def test_a_remark_that_nothing_contradicts_a_false_answer_is_no_report() -> None:

@@ -171,9 +171,17 @@ class Remarks:
         none", "Disregard the others, as they do not mention it"."""
         if find(tier, self.letters[number]):
             return True
+        if number + 1 == len(self.clauses) and self._declines_at_last(number):
+            return False
         before = self.letters[number - 1] if number else ""
         same = before.endswith("E") and re.match("[bxmgr]*j", self.letters[number])
         return bool((same or self._continues(number)) and find(tier, before))
+
+    def _declines_at_last(self, number: int) -> bool:
+        """Whether a reply of one sentence ends by declining the question itself: "Document 2 mentions
+        Leeds, but does not say who won"."""
+        one = not self.clauses[number].sentence
+        return one and bool(re.match("b[xmj]*n[^wMO#]*[Jq][^wMO#]*$", self.letters[number]))
 
     def _says_more_of_its_matter(self, number: int) -> bool:
         """Whether a clause is only of what the one before tells: "it broke, which is not mentioned"."""
