@@ -406,7 +406,7 @@ def test_a_value_that_was_replaced_is_not_given_by_naming_it_again(
 
 # Answers beside remarks on other documents, or on what else is missing
 
-BESIDE = (
+WITH_REMARK = (
     "Document 2 says {value}. None of the others say anything.",
     "Only document 2 is useful. It gives {value} as the answer; the rest make no mention of it.",
     "Document 2 has what you need: {value}. You can disregard the others, as they don't touch on it.",
@@ -417,7 +417,7 @@ BESIDE = (
     "1. Relevant document: 2\n2. Irrelevant documents: the others, which don't answer the question\n"
     "3. Answer: {value}",
 )
-HAN_BESIDE = (
+HAN_WITH_REMARK = (
     "经查,{value}。文档没有提供更多细节。",
     "我的判断是{value},文档未说明原因。",
     "没有证据表明有其他答案,应为{value}。",
@@ -431,14 +431,14 @@ OTHER, HAN_OTHER = "Pavel Dvorak", "苍口钢构"
 
 
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("reply", BESIDE)
+@pytest.mark.parametrize("reply", WITH_REMARK)
 def test_an_answer_beside_a_remark_on_others_is_no_decline(reply: str, right: bool) -> None:
     told = verdict(FILM, reply.format(value=FILM[1] if right else OTHER), fake=False)
     assert (told.right, told.rejected) == (right, False)
 
 
 @pytest.mark.parametrize("right", [True, False])
-@pytest.mark.parametrize("reply", HAN_BESIDE)
+@pytest.mark.parametrize("reply", HAN_WITH_REMARK)
 def test_a_chinese_answer_beside_a_remark_on_others_is_no_decline(reply: str, right: bool) -> None:
     told = verdict(HAN_FILM, reply.format(value=HAN_FILM[1] if right else HAN_OTHER), fake=False)
     assert (told.right, told.rejected) == (right, False)
