@@ -35,7 +35,7 @@ from table import Row, show
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what pip installs is compiled
 REPEATS = 5
 CONNECTIONS = 256
-ROUNDS = 3
+ROUNDS = 9
 """In which the bare client and the request phase take turns; the fastest of each counts, since other work on
 the machine only ever slows one down."""
 
