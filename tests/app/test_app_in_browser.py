@@ -442,10 +442,12 @@ def test_the_page_of_a_run_is_its_report_while_samples_arrive(browser: Browser, 
         assert chosen.get_by_role("button").get_attribute("aria-label") == first
         expect(page.get_by_label("Comment")).to_have_value("typed while it runs")
         expect(page.locator("details[open] > summary", has_text="Settings")).to_have_count(1)
+        page.keyboard.type(", right to its end")  # into the field: no letter is a key
+        expect(page.get_by_label("Comment")).to_have_value("typed while it runs, right to its end")
         with page.expect_response("**/run/mark"):
             page.get_by_label("Comment").press("Enter")
         [mark] = sl.load_run(begun.path).marks()
-        assert (mark.verdict, mark.comment) == ("wrong", "typed while it runs")
+        assert (mark.verdict, mark.comment) == ("wrong", "typed while it runs, right to its end")
         assert mark.is_about(
             next(each for each in sl.load_run(begun.path).records() if each.sample.id == mark.sample)
         )

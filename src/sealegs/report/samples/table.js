@@ -417,7 +417,8 @@
     const moved = (row) => numbers.get(before.ids[row]) ?? null;
     const [open, line] = [moved(state.selected), lines.get(state.selected)];
     const reply = open !== null && !fresh.live && (await reply_to(details(fresh, open))); // at the end they may have more
-    const view = reply?.ok && (await reply.text());
+    const text = reply?.ok && (await reply.text());
+    const view = !detail.querySelector("input:focus") && text; // what is being typed goes on: the next letter is no key
     if (view) leave();
     drafts = new Map([...drafts].map(([row, comment]) => [moved(row), comment]));
     views = new Map(view ? [[open, view]] : []);
