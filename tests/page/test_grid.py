@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
@@ -118,6 +120,23 @@ def test_a_table_fits_a_terminal_by_wrapping_texts_before_it_is_split(
     drawn = "\n".join(lines)
     assert drawn.count("55% [20%, 80%]") == drawn.count("(64% covered)") == 2 * figures
     assert sum({*line} == {"─"} for line in lines) == parts
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_a_figure_and_a_line_among_texts_are_whole(width: int) -> None:
+    row: list[Content] = [Scale(FIGURE), FIGURE, "runs/of-a-folder-with-a-long-name"]
+    lines = at_terminal(Grid("", "model", ["worst to best", "headline", "run"], [("m", row)], left=4), width)
+    drawn = "\n".join(lines)
+    assert "50% [20%, 80%]" in drawn
+    assert any(re.search("0% [─━]+●[─━]+ 100%", line) for line in lines)
+
+
+def test_figures_end_below_the_end_of_their_title_and_below_each_other() -> None:
+    rows: list[tuple[str, list[Content]]] = [("a", [FIGURE]), ("b", [replace(FIGURE, coverage=0.5)])]
+    lines = at_terminal(Grid("", "model", ["accuracy of all of the prompts"], rows), 120)
+    head, _, first, last = (line.rstrip() for line in lines)
+    assert len(head) == len(last)
+    assert first.index("[") == last.index("[")
 
 
 def test_a_long_name_is_broken_and_does_not_pad_the_other_rows() -> None:

@@ -28,7 +28,7 @@ from sealegs.page.format import (
     share,
     value,
 )
-from sealegs.page.scale import Scale
+from sealegs.page.scale import WIDTH, Scale
 from sealegs.types import Figure
 
 if TYPE_CHECKING:
@@ -155,11 +155,13 @@ class Grid(Displayed, Struct, frozen=True):
         columns = self.rich_columns()
         widths = fitting([width_of(column) for column in columns], self._room(width))
         if sum(widths) > self._room(width):
-            columns = self.rich_columns(notes_below=True)
+            columns = self.rich_columns(narrow=True)
             widths = fitting([width_of(column) for column in columns], self._room(width))
         for index, (column, most) in enumerate(zip(columns, widths, strict=True)):
             justify: Literal["left", "right"] = "left" if index < max(1, self.left) else "right"
             table.add_column(column[0], justify=justify, overflow="fold", width=most)
+            if justify == "right":
+                column[1:] = beside_the_edge(column[1:], most)
         for index, (name, _) in enumerate(self.rows, 1):
             if name == "all":
                 table.add_section()
@@ -170,14 +172,15 @@ class Grid(Displayed, Struct, frozen=True):
         """What the columns have of this width."""
         return math.inf if width is None else width - self.gap * len(self.columns)
 
-    def rich_columns(self, *, notes_below: bool = False) -> list[list[Text]]:
+    def rich_columns(self, *, narrow: bool = False) -> list[list[Text]]:
         """The title and the cells of each column, that of the row names first, as a terminal draws them."""
         columns = [[rich_text(text) for text in (self.corner, *(name for name, _ in self.rows))]]
         for index, title in enumerate(self.columns):
             contents = [cells[index] for _, cells in self.rows]
-            drawn = rich_cells(contents, notes_below=notes_below)
-            for cell in drawn if index + 1 < self.left else ():
-                cell.no_wrap = None
+            drawn = rich_cells(contents, narrow=narrow)
+            for content, cell in zip(contents, drawn, strict=True) if index + 1 < self.left else ():
+                if isinstance(content, str | Cell):
+                    cell.no_wrap = None
             columns.append([rich_text(title), *drawn])
         return columns
 
@@ -302,7 +305,7 @@ def split(grid: Grid, width: int, *, wraps: bool = False) -> list[Grid]:
     """A table in parts of as many columns of figures as fit, at least one, each with the texts before them;
     where these are not wrapped, a table that begins with several columns of them is whole."""
     texts = max(1, grid.left)
-    columns = [width_of(column) for column in grid.rich_columns(notes_below=wraps)]
+    columns = [width_of(column) for column in grid.rich_columns(narrow=wraps)]
     sizes = [column.least if wraps else column.natural for column in columns]
     whole = sum(sizes) + grid.gap * len(grid.columns) <= width if wraps else grid.left > 0
     if whole or len(grid.columns) < texts:
@@ -398,9 +401,9 @@ def missing_note(grids: Iterable[Grid]) -> str:
     return f"{NO_INTERVAL} No interval: {listed}." if listed else ""
 
 
-def rich_cells(contents: Sequence[Content], *, notes_below: bool = False) -> list[Text]:
+def rich_cells(contents: Sequence[Content], *, narrow: bool = False) -> list[Text]:
     """The cells of one column; figures have their intervals, with values and limits below each other. Only
-    texts may be wrapped."""
+    texts may be wrapped. Narrow ones have notes below the figures, and shorter lines from worst to best."""
     from rich.text import Text
 
     figures = [content for content in contents if isinstance(content, Figure) or content is None]
@@ -411,14 +414,30 @@ def rich_cells(contents: Sequence[Content], *, notes_below: bool = False) -> lis
     for each in contents:
         if isinstance(each, Figure) or each is None:
             number, words, note = next(drawn)
-            note = f"\n{note.lstrip(', ')}" * bool(note) if notes_below else f"{note:<{end}}"
+            note = f"\n{note.lstrip(', ')}" * bool(note) if narrow else f"{note:<{end}}"
             parts = ((number.rjust(width), "dim" * (number == "–")), (f"{words:<{middle}}", "dim"))
             cells.append(Text.assemble(*parts, (note, "yellow"), no_wrap=True, overflow="ignore"))
         else:
-            text = rich_text(plain_cell(each), STYLES[each.style] if isinstance(each, Cell) else "")
+            drawing = each.text(WIDTH // (1 + narrow)) if isinstance(each, Scale) else plain_cell(each)
+            text = rich_text(drawing, STYLES[each.style] if isinstance(each, Cell) else "")
             text.no_wrap = isinstance(each, Scale) or not PROSE.search(text.plain)
             cells.append(text)
     return cells
+
+
+def beside_the_edge(column: Sequence[Text], width: int) -> list[Text]:
+    """A column of this width with its figures at the right, still below each other: rich would strip the
+    spaces after some of them."""
+    from rich.text import Text
+
+    figures = [cell.split("\n") if cell.overflow == "ignore" else () for cell in column]
+    free = width - max((line.cell_len for lines in figures for line in lines), default=width)
+    for line in [line for lines in figures for line in lines]:
+        line.pad_left(free)
+    return [
+        Text("\n", no_wrap=True, overflow="ignore").join(lines) if lines else cell
+        for cell, lines in zip(column, figures, strict=True)
+    ]
 
 
 def _note(figure: Figure | None) -> str:

@@ -67,16 +67,16 @@ class Scale(NamedTuple):
         positions = sorted(map(self.position, (figure.low, figure.value, figure.high)))
         return positions[0], positions[-1]
 
-    def text(self) -> str:
+    def text(self, width: int = WIDTH) -> str:
         """`0% ┤──━━●━━━━━───────◆──├ 100%`"""
-        cells = ["─"] * WIDTH
+        cells = ["─"] * width
         if self.band is not None:
-            start, end = (round(position * (WIDTH - 1)) for position in self.band)
+            start, end = (round(position * (width - 1)) for position in self.band)
             cells[start : end + 1] = "━" * (end + 1 - start)
         for mark in self.marks:
-            cells[round(self.position(mark.value) * (WIDTH - 1))] = SYMBOLS[mark.kind]
+            cells[round(self.position(mark.value) * (width - 1))] = SYMBOLS[mark.kind]
         if self.figure.value is not None:
-            cells[round(self.position(self.figure.value) * (WIDTH - 1))] = "●" if self.band else NO_INTERVAL
+            cells[round(self.position(self.figure.value) * (width - 1))] = "●" if self.band else NO_INTERVAL
         worst, best = self.ends
         return f"{worst} {''.join(cells)} {best}"
 
