@@ -13,6 +13,7 @@ from present import limits, present
 from runs import run_small
 from scripted import Scripted
 from sealegs.api.so_far import so_far
+from sealegs.errors import DataError, RunConflict
 from sealegs.harness.folder.run import Part
 from sealegs.report.describe import describe
 
@@ -88,6 +89,20 @@ def test_what_comes_at_the_end_is_no_error_before_it(tmp_path: Path) -> None:
     assert part.summary["refusals"].value == run.summary["refusals"].value
     assert not part.samples().outcomes["error"].any()
     assert "drift" not in part.summary
+
+
+def test_more_repeats_than_anyone_asks_for_are_refused_before_they_are_counted(tmp_path: Path) -> None:
+    """A stranger's folder may name any number: a request for each would fill the memory."""
+    with Scripted(lambda prompt: "Tides.") as server:
+        path = run_small("mirae", tmp_path / "run", server, limit=2).path
+    with closing(sqlite3.connect(path / "journal.sqlite")) as connection, connection:
+        connection.execute("UPDATE samples SET body = replace(body, '\"samples\":2', '\"samples\":1001')")
+    with pytest.raises(RunConflict, match="a sample that is stored there cannot be read"):
+        so_far(path)
+    spec = (path / "spec.json").read_text(encoding="utf-8")
+    (path / "spec.json").write_text(spec.replace('"repeats": 2', '"repeats": 1001'), encoding="utf-8")
+    with pytest.raises(DataError, match="repeats=1001: must be at most 1000"):
+        so_far(path)
 
 
 def test_without_its_judge_a_run_has_the_figures_of_the_answers(tmp_path: Path) -> None:

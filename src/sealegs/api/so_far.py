@@ -91,13 +91,15 @@ class _Stored:
 
     def responses(self, requests: Sequence[Request]) -> list[Response] | None:
         """One for each, however it ended; None where any is missing."""
-        keys = [make_key(self._digests[request.role], request) for request in requests]
-        found: dict[bytes, Response] = {}
-        for start in range(0, len(keys), LOOKUP):
-            found |= self._recording.find(keys[start : start + LOOKUP])
-            if len(found) < len(set(keys[: start + LOOKUP])):
+        responses: list[Response] = []
+        for start in range(0, len(requests), LOOKUP):
+            portion = requests[start : start + LOOKUP]
+            keys = [make_key(self._digests[request.role], request) for request in portion]
+            found = self._recording.find(keys)
+            if not found.keys() >= set(keys):
                 return None
-        return [found[key] for key in keys]
+            responses += [found[key] for key in keys]
+        return responses
 
     def answer(self, requests: Sequence[Request]) -> list[Response]:
         """For scoring, of which all is there or nothing: a figure is not of some of the answers alone."""

@@ -77,7 +77,13 @@ class MiraeOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = None
     repeats: Annotated[
-        int, Meta(ge=2, description="Answers to each prompt.", extra={**IN_SAMPLES, "former": ["samples"]})
+        int,
+        Meta(
+            ge=2,
+            le=formats.MOST_ANSWERS,
+            description="Answers to each prompt.",
+            extra={**IN_SAMPLES, "former": ["samples"]},
+        ),
     ] = 5
     temperature: Annotated[float, Meta(ge=0, description="Sampling temperature.", extra=ASKING)] = 0.7
     max_tokens: Annotated[int, Meta(ge=1, description="The longest answer, in tokens.", extra=ASKING)] = 256

@@ -42,6 +42,8 @@ LEVELS = tuple(range(1, 8))
 TARGETS = (30, 60, 120, 250, 500, 1000, 2000)
 """About how many tokens a prompt has at each level."""
 LANGUAGES = {"en": "English", "ko": "Korean", "zh": "Chinese"}
+MOST_ANSWERS = 1000
+"""To a prompt."""
 BEGINNING = 100
 """Characters of a question in a published results file."""
 
@@ -51,7 +53,7 @@ class MiraeInputs(Inputs, frozen=True, kw_only=True, omit_defaults=True):
 
     question_id: str
     question_text: str
-    samples: int
+    samples: Annotated[int, Meta(ge=0, le=MOST_ANSWERS)]
     """How often it is asked."""
     first_repeat: int
     """The repeat number of its first request: samples of the same text have different ones."""

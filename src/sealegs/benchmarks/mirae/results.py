@@ -17,6 +17,7 @@ from sealegs.benchmarks.mirae.data import (
     BEGINNING,
     FIGURES,
     LANGUAGES,
+    MOST_ANSWERS,
     Metadata,
     MiraeRecord,
     QuestionAtLevels,
@@ -38,8 +39,6 @@ from sealegs.types import Records, Response, RunSpec, Score, Summary
 NOT_RECORDED = Response(status="error", reason="not recorded")
 MOST_WARNINGS = 8
 """Entries of a file that warnings name one by one."""
-MOST_ANSWERS = 1000
-"""To a prompt."""
 NUMBER = re.compile(r"0|[1-9][0-9]{0,17}")
 """How a whole number is written: no leading zeros, no digits of other scripts."""
 LEVEL_NAMES = Literal["1", "2", "3", "4", "5", "6", "7"]
