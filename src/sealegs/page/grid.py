@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Style: TypeAlias = Literal["", "strong", "soft", "warn", "note"]
 GAP, TEXT_GAP = 3, 2
 """Spaces between two columns of figures at the terminal, and in tables of texts."""
-LONGEST_WORD = 16
+LONGEST_WORD = 12
 """Letters beyond which a word may be broken."""
 PROSE = re.compile(r"[^\W\d_]{3}")
 """What a text has, and a figure has not."""
